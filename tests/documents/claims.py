@@ -14,7 +14,7 @@ CLAIM = re.compile(
     re.I,
 )
 """Words that compare by a figure, or by time."""
-SOURCE = re.compile(r"\]\([^)]*(?:benchmarks|results/|scaling\.md|decisions/)[^)]*\)|`python -m benchmarks")
+SOURCE = re.compile(r"\]\([^)]*(?:benchmarks|results/|decisions/)[^)]*\)|`python -m benchmarks")
 """A link to a page of figures, or the command that measures them."""
 PAGE = re.compile(r"\]\(([^)\s#]*benchmarks/(?!index)[\w-]+\.md)[^)]*\)")
 """A link to a page of figures."""

@@ -132,18 +132,23 @@ def models(folder: Path) -> None:
             shade.save(folder / "LABELLED" / f"1_{color}" / f"{color}{bright}.png")
 
 
-def tables(folder: Path) -> None:
-    """Make a collection to move, and tables of things and their prices."""
-    rows = np.arange(4 * _KEYS, dtype=np.float32).reshape(_KEYS, 4)
+def vectors(folder: Path) -> None:
+    """Write vectors of a model, tables of things and their prices, and make a collection to copy."""
+    rows = np.random.default_rng(0).normal(size=(60, 512)).astype(np.float32)
+    np.save(folder / "clip.npy", rows)
+    np.save(folder / "query.npy", rows[0])
+    (folder / "keys.txt").write_text("".join(f"thing/{n}\n" for n in range(60)))
+    (folder / "labels.csv").write_text("key,label\n" + "".join(f"thing/{n},kind {n % 3}\n" for n in range(60)))
+    short = np.arange(4 * _KEYS, dtype=np.float32).reshape(_KEYS, 4)
     with Home(folder / "home").create("art", ["clip=vectors:dim=4"]) as art:
-        art.items.put_vectors("clip", [f"art/{n}.jpg" for n in range(_KEYS)], rows)
+        art.items.put_vectors("clip", [f"art/{n}.jpg" for n in range(_KEYS)], short)
     columns = {
         "sku": [f"A{n}" for n in range(_KEYS)],
         "title": [f"thing {n}" for n in range(_KEYS)],
         "category": ["toys"] * _KEYS,
-        "emb": list(rows),
+        "emb": list(short),
     }
-    pyarrow.parquet.write_table(pyarrow.table(columns), folder / "shop.parquet")
+    pyarrow.parquet.write_table(pyarrow.table(columns), folder / "things.parquet")
     (folder / "prices.csv").write_text("sku,price\n" + "".join(f"A{n},{n}.5\n" for n in range(_KEYS)))
 
 
@@ -185,33 +190,7 @@ def certificate(folder: Path) -> None:
     shutil.copy(key, folder / "server.key")
 
 
-def comparisons(folder: Path) -> None:
-    """Make a collection of photographs, pairs of them and triplets of them."""
-    (folder / "tour" / "mine" / "art").rename(folder / "tour" / "mine" / "photos")
-    names = sorted(path.name for path in (folder / "tour" / "pictures").iterdir())[:4]
-    (folder / "same.csv").write_text(
-        "key_a,key_b,similar\n" + "".join(f"{_key(a, 1)},{_key(b, 2)},{int(a == b)}\n" for a in names for b in names)
-    )
-    (folder / "nearer.csv").write_text(
-        "anchor,near,far\n"
-        + "".join(f"{_key(a, 3)},{_key(a, 4)},{_key(b, 5)}\n" for a in names for b in names if a != b)
-    )
-
-
-def _key(label: str, number: int) -> str:
-    return f"pictures/{label}/{label}-{number:02}.jpg"
-
-
 def shop_pictures(folder: Path) -> None:
     """Make pictures of a shop, one of which cannot be read."""
     write_pictures(folder / "shop" / "photos", 6)
     (folder / "shop" / "photos" / "dots" / "bad.jpg").write_bytes(b"not a picture")
-
-
-def vectors(folder: Path) -> None:
-    """Write the vectors of a model, their keys and labels, and the vector of a query."""
-    rows = np.random.default_rng(0).normal(size=(60, 512)).astype(np.float32)
-    np.save(folder / "clip.npy", rows)
-    np.save(folder / "query.npy", rows[0])
-    (folder / "keys.txt").write_text("".join(f"thing/{n}\n" for n in range(60)))
-    (folder / "labels.csv").write_text("key,label\n" + "".join(f"thing/{n},kind {n % 3}\n" for n in range(60)))

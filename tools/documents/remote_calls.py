@@ -25,7 +25,7 @@ def _overview(files: list[ProtoFile]) -> Iterator[str]:
     yield (
         "# gRPC\n\nThe interface is the package `crossview.v1`, in the files of `proto/crossview/v1`. The server also "
         "answers health checks, reflection, and `google.longrunning.Operations`, with which clients list, wait for and "
-        "cancel jobs. [Call over HTTP](../guides/http.md) explains the same calls over HTTP.\n"
+        "cancel jobs. [JSON over HTTP](../guides/server.md#json-over-http) explains the same calls over HTTP.\n"
     )
     for file in files:
         for at, service in enumerate(file.descriptor.service):
