@@ -278,10 +278,13 @@ def serve(
     run_server(settings)
 
 
-def run_server(settings: ServerSettings, show: Callable[[str], None] | None = None) -> None:
+def run_server(
+    settings: ServerSettings, show: Callable[[str], None] | None = None, index: tuple[str, Path] | None = None
+) -> None:
     """Serve until SIGTERM or Ctrl-C.
 
-    ``show`` gets the address of the pages once the server serves them [default: print it].
+    ``show`` gets the address of the pages once the server serves them [default: print it]. ``index`` is a collection
+    and the folder that a job of the server indexes.
     """
     _use_one_thread_a_call()
     from crossview.server.edge.processes import prepare_process, temporary_files
@@ -289,7 +292,7 @@ def run_server(settings: ServerSettings, show: Callable[[str], None] | None = No
     prepare_process(settings)
     stopping = _set_by_signals()
     remove_temporary_files = temporary_files()
-    if not _until(stopping, settings, show or (lambda address: _note(f"open {address}", err=False))):
+    if not _until(stopping, settings, show or (lambda address: _note(f"open {address}", err=False)), index):
         _note("stopped during a call; every acknowledged change is kept")
         remove_temporary_files()
         os._exit(1)  # the thread of the running call would keep the process alive
@@ -309,7 +312,12 @@ def _use_one_thread_a_call() -> None:
         os.environ.setdefault(name, "1")
 
 
-def _until(stopping: threading.Event, settings: ServerSettings, show: Callable[[str], None]) -> bool:
+def _until(
+    stopping: threading.Event,
+    settings: ServerSettings,
+    show: Callable[[str], None],
+    index: tuple[str, Path] | None,
+) -> bool:
     """Serve until an event; return whether all calls ended in time."""
     from crossview.engine.values.errors import StorageError
     from crossview.server.core.succession import Place, successor
@@ -329,6 +337,8 @@ def _until(stopping: threading.Event, settings: ServerSettings, show: Callable[[
     except StorageError as error:
         previous = None
         _note(f"warning: a later server cannot take over from this one: {error}")
+    if index is not None and not isinstance(running, Processes):
+        running.jobs.index(*index)
     if pages:
         show(pages)
     if previous is not None:

@@ -181,6 +181,9 @@ def test_operations_are_listed_and_deleted(client: Client, rows: RemoteCollectio
     last = rows.detached().train(endless())
     with pytest.raises(NotReadyError, match="cancel it first"):
         client.jobs.delete(last.id)
+    for unfinished in ("done=false", "collection=rows AND done=false"):
+        wanted = operations_pb2.ListOperationsRequest(name="operations", filter=unfinished)
+        assert [one.name for one in stub.ListOperations(wanted).operations] == [f"operations/{last.id}"]
     client.jobs.cancel(last.id)
     digits = to_token("9" * 5000)  # more than Python makes an integer of
     for wrong in (

@@ -15,7 +15,9 @@ from crossview.server.wire.message_batches import batches
 from crossview.server.wire.names import collection_name
 from crossview.v1 import jobs_pb2
 
-_FILTER = re.compile(r'\s*collection\s*=\s*"?(?:collections/)?([a-z0-9][a-z0-9_-]{0,62})"?\s*')
+_FILTER = re.compile(
+    r'\s*(?:collection\s*=\s*"?(?:collections/)?([a-z0-9][a-z0-9_-]{0,62})"?)?(?:(?:^|\s+AND\s+)(done\s*=\s*false))?\s*'
+)
 
 
 class JobService:
@@ -49,11 +51,13 @@ class OperationsService:
         if request.name not in ("", "operations"):
             raise InvalidInputError(f"the name of the list is 'operations', not {request.name!r}")
         size, before = pages.page_size(request.page_size), pages.number_from_token(request.page_token)
-        collection, who = _collection(request.filter), identity_here()
+        (collection, unfinished), who = _parsed(request.filter), identity_here()
         if collection:
             who.check_reaches(collection)
             collection = collection_name(self.jobs.home.collection_of(collection))
-        rows = self.jobs.records.page(collection, before, size + 1, None if who.scope is Scope.ADMIN else who.id)
+        rows = self.jobs.records.page(
+            collection, before, size + 1, None if who.scope is Scope.ADMIN else who.id, unfinished
+        )
         page = next(batches(rows[:size], lambda row: row[1].ByteSize(), pages.LARGEST_SIZE), [])
         return operations_pb2.ListOperationsResponse(
             operations=[operation for _, operation in page],
@@ -75,11 +79,12 @@ class OperationsService:
         return self.jobs.seen(identity_here(), name)
 
 
-def _collection(condition: str) -> str:
-    """Return the collection or alias of a filter; "" for no filter."""
-    if not condition.strip():
-        return ""
+def _parsed(condition: str) -> tuple[str, bool]:
+    """Return the collection or alias of a filter, "" for none, and whether it wants only unfinished operations."""
     match = _FILTER.fullmatch(condition)
     if match is None:
-        raise InvalidInputError(f"the filter {condition!r} is not a filter of operations: use collection=NAME")
-    return match[1]
+        raise InvalidInputError(
+            f"the filter {condition!r} is not a filter of operations: use collection=NAME, done=false, or "
+            "collection=NAME AND done=false"
+        )
+    return match[1] or "", match[2] is not None

@@ -3,8 +3,10 @@
 import asyncio
 import logging
 import threading
+import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from pathlib import Path
 
 from google.longrunning.operations_pb2 import Operation
 from google.rpc.status_pb2 import Status
@@ -38,6 +40,7 @@ from crossview.server.wire.identity import LOCAL, Identity, acting
 from crossview.server.wire.methods import JOBS, Lane
 from crossview.server.wire.names import collection_name, job_id, parse_collection, parse_operation
 from crossview.server.wire.status import refusal
+from crossview.v1.collections_pb2 import ImportItemsRequest
 from crossview.v1.jobs_pb2 import SubmitJobRequest
 
 _RECORD_SECONDS = 0.1
@@ -212,6 +215,16 @@ class Jobs:
             for slot in self._slots:
                 slot.wake()
         return submitted
+
+    def index(self, collection: str, folder: Path) -> None:
+        """Submit a job that indexes a folder of this machine; raise the errors of ``submit``.
+
+        Only the program that runs the server chooses the folder: no request of a client can name one.
+        """
+        job = uuid.uuid4().hex
+        self.records.folders[job] = folder
+        parent = collection_name(collection)
+        self.submit(SubmitJobRequest(import_items=ImportItemsRequest(parent=parent), request_id=job))
 
     def seen(self, who: Identity, name: str) -> str:
         """Return the id of the job whose operation a caller names; raise the same NotFoundError if there is none, and

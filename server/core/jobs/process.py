@@ -28,13 +28,21 @@ class WorkerProcess:
         held: descriptor of the owner's lock, which the process holds while it lives.
         pictures: makes, in the process, the pool that reads the pictures of requests.
         recorded: whether the process sends the stages of each job.
+        folder: the folder of this machine that the job indexes; None: the job does what its request says.
     """
 
-    def __init__(self, home: Path, held: int, pictures: Callable[[], PicturePool], recorded: bool = False) -> None:
+    def __init__(
+        self,
+        home: Path,
+        held: int,
+        pictures: Callable[[], PicturePool],
+        recorded: bool = False,
+        folder: Path | None = None,
+    ) -> None:
         ours, its = CONTEXT.Pipe()
         lock = Connection(os.dup(held))  # multiprocessing passes a descriptor to a process only as a Connection
         with its, lock:
-            self._process = started(_carry_out, (its, lock, str(home), pictures, recorded))
+            self._process = started(_carry_out, (its, lock, str(home), pictures, recorded, folder))
         self._channel = Channel(ours)
         self.receive = self._channel.receive
 
@@ -80,10 +88,11 @@ def _carry_out(
     home: str,
     pictures: Callable[[], PicturePool],
     recorded: bool,
+    folder: Path | None,
 ) -> None:
     """Run the worker in the process, which holds the lock until its end."""
     os.setpgrp()  # Ctrl-C in a terminal must reach only the server
     from crossview.server.core.jobs.worker import main
 
-    main(channel, home, pictures, recorded)
+    main(channel, home, pictures, recorded, folder)
     lock.close()

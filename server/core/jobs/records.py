@@ -80,6 +80,8 @@ class Records:
 
     def __init__(self, home: Path) -> None:
         self.folder: Path = home / FOLDER
+        self.folders: dict[str, Path] = {}
+        """The folders that jobs of this process index, by job: no request of a client names one."""
         self._path = self.folder / "jobs.db"
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
@@ -147,16 +149,17 @@ class Records:
         return str(identity)
 
     def page(
-        self, collection: str, before: int | None, size: int, key: str | None = None
+        self, collection: str, before: int | None, size: int, key: str | None = None, unfinished: bool = False
     ) -> list[tuple[int, Operation]]:
         """Return numbered operations below ``before``, the newest first.
 
-        They are those of one collection, or of all for "", and of one key, or of all for None.
+        They are those of one collection, or of all for "", and of one key, or of all for None; with ``unfinished``,
+        without those that have ended.
         """
         rows = self._read(
             "SELECT number, operation FROM jobs WHERE (? = '' OR collection = ?) AND (? IS NULL OR key = ?) "
-            "AND number < ? ORDER BY number DESC LIMIT ?",
-            (collection, collection, key, key, 2**62 if before is None else before, size),
+            "AND number < ? AND (NOT ? OR ended IS NULL) ORDER BY number DESC LIMIT ?",
+            (collection, collection, key, key, 2**62 if before is None else before, unfinished, size),
         )
         return [(number, Operation.FromString(operation)) for number, operation in rows]
 

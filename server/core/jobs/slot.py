@@ -103,7 +103,8 @@ class Slot:
         stages: list[Packed] = []
         try:
             recorded = self._ended is not None
-            process = WorkerProcess(self._home.path, self._owner.descriptor, self._pictures, recorded)
+            folder = self._records.folders.get(request.request_id)
+            process = WorkerProcess(self._home.path, self._owner.descriptor, self._pictures, recorded, folder)
             try:
                 self._check_collection(request)
                 outcome = _Run(self._records, request, process, stages).outcome()

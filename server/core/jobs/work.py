@@ -1,6 +1,7 @@
 """The work of each kind of job: calls the engine for a request, and returns the response of its method."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from google.protobuf.message import Message
@@ -35,6 +36,11 @@ def carry_out(collection: Collection, request: SubmitJobRequest, progress: Progr
     """Run a request and return its response; raise the errors of the engine. A new generation stores the request id."""
     kind = kind_of(request)
     return _WORK[kind](collection, getattr(request, kind), request.request_id, progress)
+
+
+def index(collection: Collection, folder: Path, progress: Progress) -> Message:
+    """Index the pictures of a folder of this machine; return the response of an import."""
+    return to_message(pb.ImportItemsResponse, collection.index([folder], progress=progress))
 
 
 def _train(collection: Collection, request: pb.TrainRequest, job: str, progress: Progress) -> Message:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 from google.protobuf.any_pb2 import Any
 from google.protobuf.wrappers_pb2 import StringValue
@@ -22,7 +23,7 @@ from crossview.features.priority import give_way
 from crossview.features.stages import Recording, listening
 from crossview.server.core.channel import END, ERROR, PROGRESS, REQUEST, RESPONSE, STAGES, STOP, Channel
 from crossview.server.core.jobs.operation import collection_of
-from crossview.server.core.jobs.work import carry_out
+from crossview.server.core.jobs.work import carry_out, index
 from crossview.server.core.logs import log_to_stderr
 from crossview.server.wire.status import error_in, refusal
 from crossview.v1.jobs_pb2 import JobMetadata, SubmitJobRequest
@@ -32,17 +33,21 @@ _REPORT_SECONDS = 0.1
 
 
 def main(
-    connection: "Connection[bytes, bytes]", home: str, pictures: Callable[[], PicturePool], recorded: bool = False
+    connection: "Connection[bytes, bytes]",
+    home: str,
+    pictures: Callable[[], PicturePool],
+    recorded: bool = False,
+    folder: Path | None = None,
 ) -> None:
     """Run the jobs of the server at the other end of a connection, with low priority.
 
     ``pictures`` makes the pool of processes that decode the pictures of requests, because they are untrusted. If
-    ``recorded``, it sends the stages of each job before the outcome.
+    ``recorded``, it sends the stages of each job before the outcome. With a ``folder``, the job indexes this folder.
     """
     give_way()
     log_to_stderr()
     with closing(pictures()) as pool:
-        worker = _Worker(Channel(connection), Home(home), pool, recorded)
+        worker = _Worker(Channel(connection), Home(home), pool, recorded, folder)
         threading.Thread(target=worker.listen, daemon=True).start()
         worker.work()
 
@@ -50,8 +55,11 @@ def main(
 class _Worker:
     """The state of the process: the main thread runs jobs, and another thread listens for messages to stop them."""
 
-    def __init__(self, channel: Channel, home: Home, pictures: PicturePool, recorded: bool) -> None:
+    def __init__(
+        self, channel: Channel, home: Home, pictures: PicturePool, recorded: bool, folder: Path | None
+    ) -> None:
         self._channel, self._home, self._pictures, self._recorded = channel, home, pictures, recorded
+        self._folder = folder
         self._requests: queue.SimpleQueue[SubmitJobRequest | None] = queue.SimpleQueue()
         self._stop: Status | None = None
 
@@ -81,7 +89,11 @@ class _Worker:
                     one_blas_thread(),
                     self._home.open(collection_of(request), self._pictures) as collection,
                 ):
-                    response = carry_out(collection, request, _Reporter(self._channel))
+                    progress = _Reporter(self._channel)
+                    if self._folder is None:
+                        response = carry_out(collection, request, progress)
+                    else:
+                        response = index(collection, self._folder, progress)
             except Exception as error:  # noqa: BLE001  # every error becomes a status
                 self._channel.send(ERROR, refusal(error).status)
             else:

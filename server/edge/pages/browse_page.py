@@ -6,6 +6,7 @@ from typing import Any
 from crossview.server.edge.pages.answer import Answer
 from crossview.server.edge.pages.browse_state import TAKEN, BrowseState, field_text
 from crossview.server.edge.pages.page_calls import PageError
+from crossview.server.edge.pages.page_jobs import Work, import_of
 from crossview.server.edge.pages.site import Page
 from crossview.server.edge.pages.visit import Visit
 from crossview.server.wire.status import Code
@@ -42,10 +43,10 @@ async def show(visit: Visit) -> Answer:
     except PageError as error:
         if error.code not in (Code.INVALID_ARGUMENT, Code.NOT_FOUND) or (not state.narrows and not state.after):
             raise
-        return _page(visit, state, None, None, error)
+        return _page(visit, state, None, None, None, error)
     if sides.dates and state.date not in dict(sides.dates):
         state = state if state.when else state.changed(date=sides.dates[0][0], after=state.after)
-    return _page(visit, state, listed, sides)
+    return _page(visit, state, listed, sides, await import_of(visit, sides.items))
 
 
 async def _listed(visit: Visit, state: BrowseState) -> tuple[Any, Sides]:
@@ -77,7 +78,9 @@ def items_request(visit: Visit, state: BrowseState, size: int = PAGE) -> pb.List
     return request
 
 
-def _page(visit: Visit, state: BrowseState, listed: Any, sides: Any, error: PageError | None = None) -> Answer:
+def _page(
+    visit: Visit, state: BrowseState, listed: Any, sides: Any, adding: Work | None, error: PageError | None = None
+) -> Answer:
     collection = visit.path["collection"]
     values = {
         "title": f"{state.label or state.folder or 'Browse'} · {collection}",
@@ -85,6 +88,7 @@ def _page(visit: Visit, state: BrowseState, listed: Any, sides: Any, error: Page
         "state": state,
         "listed": listed,
         "sides": sides,
+        "adding": adding,
         "error": error,
     }
     return visit.page("browse.html", 200 if error is None else error.status, **values)

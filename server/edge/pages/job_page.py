@@ -1,22 +1,19 @@
 """A training that runs or has ended: its progress, and afterwards what held-out items show before and after it."""
 
-from dataclasses import dataclass
 from typing import Any
-
-from google.longrunning import operations_pb2
 
 from crossview.engine.values.evaluation import TRAINED, UNSEEN, Evaluation, EvaluationRow
 from crossview.server.edge.pages.answer import Answer
 from crossview.server.edge.pages.figures import Figure, figures
-from crossview.server.edge.pages.page_calls import PageError, for_people
+from crossview.server.edge.pages.page_calls import PageError
+from crossview.server.edge.pages.page_jobs import work_of
 from crossview.server.edge.pages.search_requests import short
 from crossview.server.edge.pages.site import Page
-from crossview.server.edge.pages.templates import url
 from crossview.server.edge.pages.visit import Visit
 from crossview.server.wire.fields import to_value
-from crossview.server.wire.status import Code, message_in
+from crossview.server.wire.status import Code
 from crossview.v1 import collections_pb2 as pb
-from crossview.v1 import jobs_pb2, types_pb2
+from crossview.v1 import types_pb2
 
 MEASURES = ("labels", "items")
 """The ends of the ids of the evaluations that follow a training."""
@@ -31,55 +28,16 @@ _DATABASES = (UNSEEN, TRAINED, "")
 """The items to find: the first that was measured is shown."""
 
 
-@dataclass(frozen=True)
-class Work:
-    """A job: its state, and its result once it has one."""
-
-    id: str
-    state: Any
-    done: bool
-    response: Any = None
-    error: str = ""
-
-    @property
-    def share(self) -> float | None:
-        """The share of the steps that are done; None if their number is unknown."""
-        progress = self.state.progress
-        return min(1.0, progress.done / progress.total) if progress.total else None
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether a person cancelled it."""
-        return bool(self.state.state == jobs_pb2.JobMetadata.STATE_CANCELLED)
-
-
-async def _work(visit: Visit, job: str, kind: type[Any]) -> Work | None:
-    """Return a job; None if it does not exist."""
-    try:
-        operation = await visit.call("GetOperation", operations_pb2.GetOperationRequest(name=f"operations/{job}"))
-    except PageError as error:
-        if error.code is not Code.NOT_FOUND:
-            raise
-        return None
-    state = jobs_pb2.JobMetadata()
-    operation.metadata.Unpack(state)
-    if not operation.HasField("response"):
-        return Work(job, state, operation.done, error=for_people(message_in(operation.error)) if operation.done else "")
-    response = kind()
-    operation.response.Unpack(response)
-    return Work(job, state, operation.done, response)
-
-
 async def show(visit: Visit) -> Answer:
     """Return the state of the job ``id``, which trains ``space``, to compare with the space ``before``."""
     job, before = visit.query.text("id"), visit.query.text("before")
-    work = await _work(visit, job, types_pb2.Space)
+    work = await work_of(visit, job, types_pb2.Space)
     if work is None:
         raise PageError(404, f"no job {job!r}: the server keeps ended jobs for 7 days", Code.NOT_FOUND)
     if work.state.collection != visit.collection or work.state.kind != "train":
         raise PageError(404, f"the job {job!r} belongs to another collection, or does not train", Code.NOT_FOUND)
     space = short(work.response.name) if work.response is not None else visit.query.text("space")
-    measured = [(name, await _work(visit, f"{job}-{name}", pb.Evaluation)) for name in MEASURES]
+    measured = [(name, await work_of(visit, f"{job}-{name}", pb.Evaluation)) for name in MEASURES]
     info = await visit.call("GetCollection", pb.GetCollectionRequest(name=visit.collection))
     measurements = [(name, job_of_measure) for name, job_of_measure in measured if job_of_measure is not None]
     values = {
@@ -87,6 +45,7 @@ async def show(visit: Visit) -> Answer:
         "tab": "teach",
         "lesson": "train",
         "work": work,
+        "measures": [f"{job}-{name}" for name in MEASURES],
         "measured": measurements,
         "measuring": work.response is not None and any(not measurement.done for _, measurement in measurements),
         "figures": [
@@ -117,18 +76,4 @@ def _views(row: EvaluationRow) -> str:
     return " → ".join(dict.fromkeys((row.query_view, row.database_view)))
 
 
-async def cancel(visit: Visit) -> Answer:
-    """Cancel a training, and the measurements that wait for it."""
-    form = await visit.form()
-    job = form.text("id")
-    for operation in (*(f"{job}-{name}" for name in MEASURES), job):
-        try:
-            await visit.call("CancelOperation", operations_pb2.CancelOperationRequest(name=f"operations/{operation}"))
-        except PageError as error:
-            if error.code is not Code.NOT_FOUND or operation == job:
-                raise
-    path = f"/c/{visit.path['collection']}/teach/job"
-    return visit.redirect(url(path, id=job, space=form.text("space"), before=form.text("before")))
-
-
-PAGES = (Page("/c/{collection}/teach/job", show), Page("/c/{collection}/teach/cancel", cancel, "POST"))
+PAGES = (Page("/c/{collection}/teach/job", show),)

@@ -3,14 +3,13 @@
 import json
 from typing import Any
 
-from google.longrunning import operations_pb2
-
 from crossview.server.edge.pages.answer import NO_STORE, Answer
-from crossview.server.edge.pages.page_calls import PageError, for_people
+from crossview.server.edge.pages.page_calls import PageError
+from crossview.server.edge.pages.page_jobs import work_of
 from crossview.server.edge.pages.search_requests import short
 from crossview.server.edge.pages.site import Page
 from crossview.server.edge.pages.visit import Visit
-from crossview.server.wire.status import Code, message_in
+from crossview.server.wire.status import Code
 from crossview.v1 import collections_pb2, jobs_pb2, maps_pb2
 
 _LISTED = 60
@@ -24,7 +23,7 @@ async def show(visit: Visit) -> Answer:
         ("ListMaps", maps_pb2.ListMapsRequest(parent=visit.collection)),
         ("ListAttributes", collections_pb2.ListAttributesRequest(parent=visit.collection)),
     )
-    job = await _job(visit)
+    job = await work_of(visit, visit.query.text("job"), maps_pb2.Map) if visit.query.text("job") else None
     number, field = visit.query.number("id", 0, 0, 2**31 - 1), visit.query.text("field", "label")
     chosen = next((map_ for map_ in listed.maps if number in (0, map_.id)), None)  # the newest is the first
     if number and chosen is None:
@@ -47,19 +46,6 @@ async def show(visit: Visit) -> Answer:
         "active": info.active_space or "raw",
     }
     return visit.page("map.html", **values)
-
-
-async def _job(visit: Visit) -> Any:
-    """Return the job of the address: its state and progress; None without one."""
-    name = visit.query.text("job")
-    if not name:
-        return None
-    operation = await visit.call("GetOperation", operations_pb2.GetOperationRequest(name=f"operations/{name}"))
-    metadata = jobs_pb2.JobMetadata()
-    operation.metadata.Unpack(metadata)
-    step = metadata.progress
-    share = step.done / step.total if step.total else 0.0
-    return {"done": operation.done, "error": for_people(message_in(operation.error)), "what": step.what, "share": share}
 
 
 async def points(visit: Visit) -> Answer:

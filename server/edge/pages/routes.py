@@ -18,6 +18,7 @@ from crossview.server.edge.pages import (
     login_page,
     map_page,
     notions_page,
+    page_jobs,
     pictures_page,
     question_page,
     search_page,
@@ -63,6 +64,7 @@ _MODULES = (
     threshold_page,
     training_page,
     job_page,
+    page_jobs,
 )
 PAGES = tuple(page for module in _MODULES for page in module.PAGES)
 """Every page; a path that several have fits the first."""

@@ -10,6 +10,7 @@ from crossview.engine.values.strategy import comparison
 from crossview.server.edge.pages.answer import Answer
 from crossview.server.edge.pages.item_page import read_item
 from crossview.server.edge.pages.page_calls import PageError
+from crossview.server.edge.pages.page_jobs import import_of
 from crossview.server.edge.pages.search_requests import MOST, PAGE, Search, choices, searches
 from crossview.server.edge.pages.search_state import Example, SearchState
 from crossview.server.edge.pages.site import Page
@@ -47,13 +48,16 @@ async def show(visit: Visit) -> Answer:
     began = time.perf_counter()
     state = SearchState.of(visit.query)
     info = await visit.call("GetCollection", collections_pb2.GetCollectionRequest(name=visit.collection))
-    listings, panel = await asyncio.gather(_listings(visit, state, info), _panel(visit, state))
+    listings, panel, adding = await asyncio.gather(
+        _listings(visit, state, info), _panel(visit, state), import_of(visit, info.items)
+    )
     failed = [listing.error for listing in listings if listing.error is not None]
     values = {
         "title": _title(state, visit.path["collection"]),
         "tab": "search",
         "state": state,
         "info": info,
+        "adding": adding,
         "words": any("text" in view.inputs for view in info.views),
         "lists": listings,
         "panel": panel,

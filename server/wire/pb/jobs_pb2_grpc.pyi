@@ -32,7 +32,8 @@ class JobServiceStub:
     operations/{id}, which gets, lists, cancels, deletes and waits for them:
       - metadata is a JobMetadata, response is the response of the request's own method, and error is the error status
         of that method; the reason of the ErrorInfo in its details is the class of the error;
-      - ListOperations takes the name "operations", and the filter `collection=pets`; the newest come first;
+      - ListOperations takes the name "operations", and the filter `collection=pets`, `done=false`, or both with AND; the
+        newest come first;
       - the server keeps ended operations for 7 days, at most 1,000, also across restarts. An operation that was
         waiting or running when the server stopped ends with UNAVAILABLE, unless its result is in the collection;
       - DeleteOperation deletes ended operations.
@@ -53,7 +54,8 @@ class JobServiceAsyncStub(JobServiceStub):
     operations/{id}, which gets, lists, cancels, deletes and waits for them:
       - metadata is a JobMetadata, response is the response of the request's own method, and error is the error status
         of that method; the reason of the ErrorInfo in its details is the class of the error;
-      - ListOperations takes the name "operations", and the filter `collection=pets`; the newest come first;
+      - ListOperations takes the name "operations", and the filter `collection=pets`, `done=false`, or both with AND; the
+        newest come first;
       - the server keeps ended operations for 7 days, at most 1,000, also across restarts. An operation that was
         waiting or running when the server stopped ends with UNAVAILABLE, unless its result is in the collection;
       - DeleteOperation deletes ended operations.
@@ -70,7 +72,8 @@ class JobServiceServicer(metaclass=_abc_1.ABCMeta):
     operations/{id}, which gets, lists, cancels, deletes and waits for them:
       - metadata is a JobMetadata, response is the response of the request's own method, and error is the error status
         of that method; the reason of the ErrorInfo in its details is the class of the error;
-      - ListOperations takes the name "operations", and the filter `collection=pets`; the newest come first;
+      - ListOperations takes the name "operations", and the filter `collection=pets`, `done=false`, or both with AND; the
+        newest come first;
       - the server keeps ended operations for 7 days, at most 1,000, also across restarts. An operation that was
         waiting or running when the server stopped ends with UNAVAILABLE, unless its result is in the collection;
       - DeleteOperation deletes ended operations.

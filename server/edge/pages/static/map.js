@@ -11,13 +11,14 @@ const PRETTY = 4000, PICTURES = 160, LISTED = 60;
 
 // A job that makes a map
 
-if (content.querySelector("[data-poll]")) poll();
+if (content.querySelector("[data-runs]")) poll();
 async function poll() {
   for (;;) {
     await new Promise((resolve) => { setTimeout(resolve, 1500); });
     if (!await go(location.pathname + location.search, { push: false })) continue;
-    if (!content.querySelector("[data-poll]")) { location.assign(location.pathname); return; }
+    if (!content.querySelector("[data-runs]")) break;
   }
+  if (content.querySelector("#map")) location.assign(location.pathname);
 }
 
 if (canvas) begin();

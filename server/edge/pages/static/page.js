@@ -115,6 +115,28 @@ export function address(form) {
   return new URL(form.action).pathname + (text ? `?${text}` : "");
 }
 
+// A job that adds pictures: its progress is read again until it ends; the first pictures appear by themselves.
+
+const FIRST = 60;
+
+async function follow() {
+  const box = document.querySelector("[data-follows-job]");
+  const text = box && !document.hidden ? await part(box.dataset.followsJob) : null;
+  if (text !== null && box.isConnected) {
+    const cancel = box.contains(document.activeElement);
+    box.innerHTML = text;
+    if (cancel) document.getElementById("cancel")?.focus();
+    const shown = document.querySelectorAll(".tile, .pick-tile").length;
+    const items = Number(box.querySelector("[data-items]").dataset.items);
+    const ended = !box.querySelector("[data-runs]");
+    const idle = !document.activeElement?.matches("input, select, textarea") && !document.querySelector("dialog[open], :checked[name=key]");
+    if (idle && (ended || shown < Math.min(FIRST, items))) await go(location.pathname + location.search, { push: false });
+  }
+  setTimeout(follow, 1500);
+}
+
+if (document.querySelector("[data-follows-job]")) setTimeout(follow, 1500);
+
 addEventListener("popstate", () => go(location.pathname + location.search, { push: false }));
 
 /** Scroll the tabs until the current one is in the middle; scrollIntoView would also let the Tab key begin there. */

@@ -31,6 +31,7 @@ ADDRESSES = {
     "/pictures/{id}": "/pictures/none",
     "/c/{collection}/browse": "/c/drawn/browse?label=dots",
     "/c/{collection}/browse/more": "/c/drawn/browse/more?sort=-year",
+    "/c/{collection}/adding": "/c/drawn/adding",
     "/c/{collection}/map": "/c/drawn/map",
     "/c/{collection}/map/points": "/c/drawn/map/points?id=1",
     "/c/{collection}/duplicates": "/c/drawn/duplicates",
