@@ -248,7 +248,7 @@ def _ended(client: Browsing, address: str) -> str:
 def test_a_training_is_cancelled(client: Browsing) -> None:
     train = "/c/drawn/teach/train"
     page = sent(client, client.get(train).text, train, view=["color", "sift"], learner="joint", space="never")
-    page = sent(client, page, "/c/drawn/teach/cancel")
+    page = sent(client, page, "/c/drawn/cancel")
     job = re.search(r"page-[0-9a-f]+", page)
     page = page if job is None else _ended(client, f"/c/drawn/teach/job?id={job[0]}")
     assert "cancelled" in page
