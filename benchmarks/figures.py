@@ -3,11 +3,11 @@
     python -m benchmarks figures [--check] [--report DIR]
 
 Every ``benchmarks/results/*.json`` is a document that a benchmark wrote. ``benchmarks/pages`` divides them into pages
-of ``docs/benchmarks``, with plots, and chooses the headlines that stand in ``README.md`` between two comments. A plot
-is out of date if the digest of its data differs from the one in its file, so that checks do not depend on the version
-of matplotlib. A result whose commit is not in the history of the repository, because its branch was rewritten, gets
-the mark ``commit_lost``, which its page shows. The check also names the results that are older than their code, and
-does not fail for them: many changes of code change no figure, and some results take an hour.
+of ``docs/benchmarks``, with plots and CSV files of all tables, and chooses the headlines that stand in ``README.md``
+between two comments. A plot is out of date if the digest of its data differs from the one in its file, so that checks
+do not depend on the version of matplotlib. A result whose commit is not in the history of the repository, because its
+branch was rewritten, gets the mark ``commit_lost``, which its page shows. The check also names the results that are
+older than their code, and does not fail for them: many changes of code change no figure, and some results take an hour.
 """
 
 import argparse
@@ -50,6 +50,7 @@ def write(root: Path) -> int:
     (root / PLOTS).mkdir(parents=True, exist_ok=True)
     for path in _stale(root, documents, plots):
         if path in documents:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(documents[path], encoding="utf-8")
         elif path.stem in plots and path.parent == root / PLOTS:
             draw(path, plots[path.stem])

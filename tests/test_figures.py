@@ -1,5 +1,6 @@
 """The documents' figures are those of the committed results."""
 
+import csv
 import json
 import re
 import shlex
@@ -31,6 +32,8 @@ DOCUMENT = {
     ],
     "seconds": 1234.5,
 }
+WORDS = 600
+"""The most words of a page, as ``wc -w`` counts them."""
 PAGE, PLOT = f"{FOLDER}/extraction.md", f"{figures.PLOTS}/extraction.svg"
 
 
@@ -58,6 +61,7 @@ def test_the_page_is_written_from_the_results(root, capsys):
     page = root / PAGE
     text = page.read_text(encoding="utf-8")
     assert "## extract\n\n| figure | value |" in text
+    assert (root / FOLDER / "tables/extraction/extract.csv").read_text(encoding="utf-8").startswith("figure,value\n")
     assert f"`{DOCUMENT['command']}`, commit 0123456, 2026-01-02; 2 cores of a processor, 4.0 GiB; 1,234 s." in text
     page.write_text(text.replace("0.7", "0.8"), encoding="utf-8")
     assert figures.main(["--check"], root) == 1
@@ -89,9 +93,9 @@ def test_plots_are_the_same_in_every_run(root):
 
 
 def test_files_of_no_result_are_removed(root):
-    """A page or a plot that no result makes any more is out of date until it is removed."""
+    """A page, a plot or a table that no result makes any more is out of date until it is removed."""
     figures.main([], root)
-    left = [root / FOLDER / "old.md", root / figures.PLOTS / "old.svg"]
+    left = [root / FOLDER / "old.md", root / figures.PLOTS / "old.svg", root / FOLDER / "tables" / "old.csv"]
     for path in left:
         path.write_text("old", encoding="utf-8")
     assert figures.main(["--check"], root) == 1
@@ -128,17 +132,36 @@ def test_pages_and_plots_refer_to_each_other():
         if path.stem not in ("index", "data"):
             assert "(index.md#measures)" in text, path.name
             assert text.rstrip().splitlines()[-1].startswith("`python -m benchmarks "), path.name
-            assert len(text.splitlines()) <= 900, path.name
+            assert len(text.split()) <= WORDS, path.name
     assert shown == set((figures.ROOT / figures.PLOTS).glob("*.svg"))
     assert all(path.stat().st_size <= 60_000 for path in shown)
 
 
+def test_pages_and_tables_refer_to_each_other():
+    """Each page leads to the CSV files of all its tables, which state the same figures; each excerpt shows rows."""
+    folder = figures.ROOT / FOLDER
+    linked = set()
+    for page in PAGES.values():
+        text = (folder / f"{page.name}.md").read_text(encoding="utf-8")
+        paths = [folder / link for link in re.findall(r"\((tables/[^)]+\.csv)\): [\d,]+ rows$", text, re.M)]
+        assert paths, page.name
+        linked |= set(paths)
+        files = [path.read_text(encoding="utf-8").splitlines() for path in paths]
+        cells = {cell for lines in files for row in csv.reader(lines) for cell in row}
+        reports = text.split("[Measures]")[1].split("## Tables in full")[0]
+        rows = [line.strip("| ").split(" | ") for line in reports.splitlines() if re.match(r"\| (?!---)", line)]
+        shown = {re.sub(r"\*\*|`", "", cell.strip()) for row in rows[1:] for cell in row if re.search(r"\d", cell)}
+        assert {cell for cell in shown if re.match(r"[-+\d*]", cell)} <= cells, page.name
+        assert {excerpt.result for excerpt in page.excerpts} <= set(page.results)
+    assert linked == set((folder / "tables").rglob("*.csv"))
+
+
 def test_the_index_leads_to_every_page():
-    """A question of the index is the link to its page."""
+    """A title in the index is the link to its page."""
     text = (figures.ROOT / FOLDER / "index.md").read_text(encoding="utf-8")
     for page in PAGES.values():
         assert page.question.endswith("?"), page.name
-        assert f"| [{page.question}]({page.name}.md) | " in text
+        assert f"| [{page.title}]({page.name}.md) | " in text
     assert "## Measures" in text
 
 

@@ -117,14 +117,11 @@ def markdown(document: Document) -> str:
     """Return the report: what must hold, then recall at 1, 3 and 10 of every kind of copy in every direction."""
     settings, figures = document["settings"], document["rows"]
     text = (
-        f"Copies of {settings['photographs']} photographs, half of which the spaces learned from (learned) and half of "
-        "which were indexed later, query a collection of all photographs by each view: the file itself, resized (.5), "
-        "recompressed (JPEG quality 40), cropped (5 %) and greyscale. The first table has the least figure over views, "
-        "kinds and both halves, the best bold: exact copies that find their photograph first, resized and recompressed "
-        "ones that find it in the first three, both within a view; and across views, of the copies that the raw "
-        "features of the target view find in the first ten, all kinds but greyscale, those that find it in the first "
-        "ten. In the other tables: share in the first 1 / 3 / 10, means over the splits. The view color sees nothing "
-        "else than colours, so that it does not recognise a greyscale copy."
+        f"Copies of {settings['photographs']} photographs, half of which the spaces learned from (learned), the others "
+        "indexed later: the file itself, resized (.5), recompressed (JPEG quality 40), cropped (5 %) and greyscale. "
+        "The first table has the least share over views, kinds and halves that find their photograph, the best bold; "
+        "greyscale is left out across views, where copies count that the raw features of the target view find in the "
+        "first ten. In the other tables: share in the first 1 / 3 / 10, means over the splits."
     )
     parts = ["# Copies: how soon photographs are found by changed copies of their files", text, table(_least(figures))]
     for items in (LEARNED, LATER):

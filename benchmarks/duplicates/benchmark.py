@@ -142,14 +142,11 @@ def markdown(document: Document) -> str:
     kinds = [kind for kind in KINDS if rows_with(figures, kind=kind)]
     methods = list(dict.fromkeys(row["method"] for row in figures))
     text = (
-        f"A collection of all photographs of {PHOTOGRAPHS} and of twelve copies of {settings['copied']} of them. "
-        "Recall is the share of the copies that a method pairs with their photograph, best bold. Methods with a "
-        f"threshold pair pictures up to the greatest distance at which {settings['precision']} of all pairs are "
-        "right, that is, of two pictures from one photograph. The threshold is chosen on these pictures, which "
-        "favours these methods. Confused are different photographs if any copies of theirs are a pair. Bursts are "
-        f"pairs of photographs of one moment, of {len(BURSTS)} that were seen among the nearest pairs "
-        "(benchmarks/duplicates/bursts.py); they count neither as right nor as wrong. Means over "
-        f"{len(settings['seeds'])} choice(s) of photographs to copy."
+        f"All photographs of {PHOTOGRAPHS} and twelve copies of {settings['copied']} of them, mean of "
+        f"{len(settings['seeds'])} choice(s). Methods with a threshold pair pictures up to the greatest distance at "
+        f"which {settings['precision']} of all pairs are right; these very pictures choose it, which favours these "
+        "methods. *Confused* are different photographs if any copies of theirs are a pair. *Bursts* are pairs of one "
+        f"moment, of {len(BURSTS)}, which count neither as right nor as wrong."
     )
     columns = [best_in_bold([_value(figures, name, kind, "recall") for name in methods], "recall") for kind in kinds]
     lines = [["method", *kinds], *(list(line) for line in zip(methods, *columns, strict=True))]

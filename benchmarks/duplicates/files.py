@@ -225,14 +225,10 @@ def markdown(document: Document) -> str:
     """Return the report: what would be lost, what is found and what is kept."""
     settings, figures = document["settings"], document["rows"]
     text = (
-        f"{settings['pages']} pages that a browser rendered, 40 of each of ten kinds with one layout (invoices, forms, "
-        "tables, slides, tickets, chats, icons, charts, letters and scans, memes), the screenshots of one web page "
-        "that differ in more than .1 % of their pixels, and "
-        f"{settings['photographs']} photographs. A tenth of the pages and screenshots and a quarter of the photographs "
-        "have copies. Lost are wanted files that the script would move although no file of the same "
-        "content stays; mixed are moved files whose keeper has other content. Recall is the share of the copies that "
-        "are in one group with their original. A keeper is right if it is the original, or a PNG with the same pixels "
-        f"as an original PNG. The times of files are drawn by chance. Means over {len(settings['seeds'])} draw(s)."
+        f"{settings['pages']} rendered pages of ten layouts, screenshots of one web page and {settings['photographs']} "
+        "photographs, some of them with copies. *Lost* are wanted files that the script would move although no file of "
+        "the same content stays; *mixed* are moved files whose keeper has other content. A keeper is right if it is "
+        f"the original. The other columns are recalls of kinds of copies. Means over {len(settings['seeds'])} draw(s)."
     )
     lines = [["method", "files", "lost", "mixed", "right keeper", *KINDS]]
     for method in (OURS, PEER):

@@ -42,13 +42,10 @@ def markdown(document: Document) -> str:
     settings = document["settings"]
     seeds = settings["seeds"]
     protocol = (
-        f"mAP over the whole ranking, mean ± standard error of {len(seeds)} seeds ({seeds[0]} to {seeds[-1]}), which "
-        "divide the photographs again; the documents have the split of their authors, so that seeds change only the "
-        "folds and what methods draw. Within views: the mean of both views; across: of both directions. The best codes "
-        "are bold. Databases: *labelled*, training items with the codes that were learned from their labels (those of "
-        "methods that learn none: the bits that most of the class have); *trained*, the same items coded by hashing "
-        "their features; *unseen*, test items that ask each other, none its own item. Settings: "
-        f"{settings['tuning']}. Ties: {settings['ties']}."
+        f"mAP over the whole ranking, mean ± standard error of {len(seeds)} seeds. Within views: the mean of both "
+        "views; across: of both directions. The best codes are bold. *Labelled*: training items with the codes that "
+        "were learned from their labels; *trained*: the same items by their features; *unseen*: test items that ask "
+        f"each other. Settings: {settings['tuning']}."
     )
     parts = ["# Codes across views", protocol]
     for data, title in TITLES.items():

@@ -71,17 +71,16 @@ def markdown(document: Document) -> str:
     """Return the report: where the default stands with every kind, then mAP and seconds of all methods on every set."""
     trials, settings = document["trials"], document["settings"]
     text = (
-        f"Of at most {settings['most_items']:,} training items something is known: their classes, of some or wrong "
-        "ones of some; pairs of items of one class, some of them wrong; nothing but that an item's views belong "
-        "together. The default is what the product chooses for the kind; the rivals are methods of scikit-learn and of "
-        "papers, whose settings cross-validation inside the training items chooses. All learn from the same; those "
-        "that take classes take items that pairs join for one. Held-out items ask each other across the views: mAP in "
-        "per cent, mean over all directions. Differences are paired, with a 95 % interval corrected for overlapping "
-        "splits (Nadeau and Bengio, 2003)."
+        f"Something is known of at most {settings['most_items']:,} training items: some labels, wrong labels, pairs, "
+        "or only that the views of an item belong together. Held-out items ask each other across the views: mAP in per "
+        "cent, mean over all directions. Rivals are methods of scikit-learn and of papers, with settings that "
+        "cross-validation chooses. Differences are paired, with a 95 % interval corrected for overlapping splits."
     )
     parts = [
         "# Kinds of supervision: few, wrong and no labels, pairs",
-        f"{text} {division_of(list(dict.fromkeys(trial['data'] for trial in trials)), settings['looks'])}",
+        text,
+        "## Sets",
+        division_of(list(dict.fromkeys(trial["data"] for trial in trials)), settings["looks"]),
     ]
     for name, of_part in _divided(trials).items():
         parts += _of_part(f"{name.capitalize()} sets", Found(of_part))

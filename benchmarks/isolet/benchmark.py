@@ -110,12 +110,10 @@ def markdown(document: Document) -> str:
     settings, trials = document["settings"], document["trials"]
     names = list(trials[0]["methods"])
     protocol = (
-        f"{settings['rows']:,} rows of {settings['columns']} principal components, {100 * settings['variance']:.0f} % "
-        f"of the variance, in {len(settings['tasks'])} tasks of {min(settings['tasks']):,} to "
-        f"{max(settings['tasks']):,} rows; 60/20/20 per cent of each to train on, to choose settings by, to test with; "
-        f"{len(trials)} runs. Errors of {settings['neighbors']}-NN in per cent, mean over the tasks, ± standard error "
-        "over the runs. The paper's figures are the means of the same two groups of speakers, its tasks 1 and 5, "
-        "learned beside three that are not here; its rows of all tasks are those of five."
+        f"{settings['rows']:,} rows of {settings['columns']} principal components in {len(settings['tasks'])} tasks; "
+        f"60/20/20 per cent of each to train on, to choose settings by, to test with. {len(trials)} runs. Errors of "
+        f"{settings['neighbors']}-NN in per cent, mean over the tasks, ± standard error over the runs. The paper's "
+        "figures are of the same two groups of speakers, learned beside three that are not here."
     )
     lines = [["method", *(f"{_SHOWN[way]}{extra}" for way in WAYS for extra in ("", ", paper")), "seconds a fit"]]
     for name in names:

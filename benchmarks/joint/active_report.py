@@ -45,11 +45,11 @@ def markdown(document: Document) -> str:
     """Return the report: answers for the same error, seconds and slips by useful triplet, and all errors."""
     settings, trials = document["settings"], document["trials"]
     about = (
-        f"200 objects; {len(settings['seeds'])} seeds. Answers that chosen questions need for the error that random "
-        "single questions reach, as a share of theirs; and what a useful triplet costs, where an answer counts as many "
-        "as random single questions need for its error. ± is the standard error over seeds."
+        f"200 objects, {len(settings['seeds'])} seeds, ± the standard error over them. People err more often in close "
+        "calls. *Grid*: the four nearest of nine pictures, which are chosen for *active* grids. Shares compare the "
+        "answers that lead to the same error as random single questions."
     )
-    parts = ["# Questions that are chosen", about, settings["protocol"]]
+    parts = ["# Questions that are chosen", about]
     for name in dict.fromkeys(trial["set"] for trial in trials):
         parts += [f"## {name}", _saved(trials, name), _errors(trials, name)]
     return "\n\n".join(parts)

@@ -157,12 +157,10 @@ def markdown(document: Document) -> str:
     """Return the report: errors by number of triplets of the new notion, and how long the others help."""
     settings, trials = document["settings"], document["trials"]
     about = (
-        f"Each notion is left out in turn; of each of the others there are {settings['triplets of the others']:,} "
-        f"triplets. Error of {settings['test triplets']:,} test triplets of the notion that was left out in per cent, "
-        f"by the number of its triplets, the mean over all notions, ± standard error over {len(settings['seeds'])} "
-        f"seeds. D = {settings['dimensions']}. Added: the map of the others stays, and the notion's metric over it is "
-        "learned. The weight of the map is chosen by folds of the others' triplets, and serves the new notion, too; "
-        "the independent one is chosen by folds of the new notion's triplets."
+        f"Each notion is left out in turn, with {settings['triplets of the others']:,} triplets of each of the others. "
+        f"Error of {settings['test triplets']:,} test triplets of the notion that was left out in per cent, by the "
+        f"number of its triplets, the mean over all notions, ± standard error over {len(settings['seeds'])} seeds. D = "
+        f"{settings['dimensions']}. *Added*: the map of the others stays, and only the notion's metric is learned."
     )
     parts = ["# A notion that comes later, after Zhang, Maji and Tomioka (2015), figure 4 (c)", about]
     for name in _sets(trials):
@@ -172,7 +170,7 @@ def markdown(document: Document) -> str:
             f"Without any triplet of the notion, by the map alone: {mean_and_error(maps)} %. Added is better than "
             f"independent up to {_better(of_set)} triplets; in the paper joint was so up to around {PAPER}, on birds."
         )
-        parts += [f"## {name.capitalize()}", _table(of_set), text]
+        parts += [f"## {name.capitalize()}", text, _table(of_set)]
     return "\n\n".join(parts)
 
 

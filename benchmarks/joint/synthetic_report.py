@@ -84,7 +84,7 @@ def markdown(document: Document) -> str:
             f"equally; in the paper {CONSISTENCY[kind]:.2f}.\n\n{_curves(of_kind, settings, 'errors')}"
         )
         if kind == "clustered":
-            text = "Leave-one-out 3-NN error, %, of the centre that an object was drawn about."
+            text = "Leave-one-out 3-NN error, %, of the centre that an object was drawn about:"
             parts.append(f"{text}\n\n{_curves(of_kind, settings, 'neighbor errors')}")
     if len(settings["budgets"]) > 1:
         parts.append(f"## Area under the error\n\n{_areas(document)}")
@@ -115,15 +115,10 @@ def plot(path: Path, document: Document) -> None:
 
 
 def _protocol(settings: Mapping[str, Any]) -> str:
-    grids = "; ".join(
-        f"{sharing} {', '.join(f'{weight:g}' for weight in grid)}" for sharing, grid in settings["grids"].items()
-    )
     return (
         f"{settings['objects']} objects, six views of 2 to 7 dimensions, as many triplets of each, "
-        f"{settings['test triplets of a view']:,} others to test; {len(settings['seeds'])} seeds. All have the hinge "
-        f"loss and the same solver. Weights that are tried: {grids}. They are chosen by {settings['folds']} folds of "
-        f"the training triplets, of which so many are looked at as have {settings['held-out triplets that choose']:,} "
-        "held-out ones; of independent embeddings for each view by itself. ± is the standard error over the seeds."
+        f"{settings['test triplets of a view']:,} others to test; {len(settings['seeds'])} seeds, ± the standard error "
+        f"over them. All have the hinge loss and the same solver; {settings['folds']} folds choose the weights."
     )
 
 
@@ -145,7 +140,7 @@ def _areas(document: Document) -> str:
             gains = [_gains(_of(document, kind), sharing, width, settings["budgets"]) for kind in KINDS]
             paper = [str(PAPER[kind, sharing]) for kind in KINDS]
             lines.append([name(sharing, width), *map(mean_and_error, gains), *paper])
-    return f"Trapezoids over the decimal logarithm of the number of triplets.\n\n{table(lines)}"
+    return table(lines)
 
 
 def _wide(trials: Trials) -> str:

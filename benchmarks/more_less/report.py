@@ -39,12 +39,9 @@ def markdown(document: Document) -> str:
     protocol = (
         f"{settings['photographs']} photographs of eight scene classes; {settings['train']} of each train the "
         f"attributes of their GIST. {settings['queries']} unseen queries a seed, {len(trials)} seeds, ± the standard "
-        "error over seeds. *Raised* is the share of the queries, those whose class is the attribute's extreme left "
-        f"out, for which the mean class rank of the {settings['hits']} nearest changes by {settings['enough']} at "
-        "least, as asked, against those of the query as it is; the amount is "
-        f"{settings['amount']:g} standard deviations. *Others* is by how many standard deviations the mean scores of "
-        "the hits change in the other attributes, mean over these, with nothing held and with all held, and the ratio "
-        "of the two."
+        "error over seeds. *Raised* is the share of the queries for which the mean class rank of the "
+        f"{settings['hits']} nearest changes by {settings['enough']} at least, as asked. *Others* is by how many "
+        "standard deviations the hits change in the other attributes; a search can hold these."
     )
     parts = ["# More or less of an attribute", protocol]
     for direction in DIRECTIONS:

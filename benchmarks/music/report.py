@@ -39,21 +39,18 @@ def rows(trials: Trials) -> list[dict[str, Any]]:
 
 def markdown(document: Document) -> str:
     """Return the report: errors of all ways to place artists, and of chosen answers beside random ones."""
-    settings, trials = document["settings"], document["trials"]
+    trials = document["trials"]
     consistency, tied, genres = (
         mean_and_error([trial[name] for trial in trials]) for name in ("consistency", "tied", "genres")
     )
     about = (
-        f"Error of {trials[0]['test']:,} held-out answers, the mean of {len(trials)} splits ± standard error; "
-        f"nothing was published on these splits. Weights are chosen by {settings['folds']} folds of people's answers. "
-        f"Genres order {consistency} % of the held-out triplets as people did, where they order them at all; {tied} % "
-        f"are ties. With a tie counted half, the error of {GENRES} is {genres} %."
+        f"Answers about 400 artists (Ellis et al., 2002), {trials[0]['test']:,} of them held out; the mean of "
+        f"{len(trials)} splits ± standard error. Nothing was published on these splits. Genres order {consistency} % "
+        f"of the held-out triplets as people did; {tied} % are ties. With a tie counted half, the error of {GENRES} is "
+        f"{genres} %."
     )
-    text = (
-        "Answers asked for in random order, and the most informative first; of the active ones also how many they "
-        "are as a share of the random ones that lead to the same error."
-    )
-    parts = ["# Music artists by what people answered", settings["protocol"], about, _placed(trials)]
+    text = "Answers asked for in random order, or the most informative first."
+    parts = ["# Music artists by what people answered", about, _placed(trials)]
     return "\n\n".join([*parts, "## Chosen answers", text, _asked(trials)])
 
 

@@ -114,20 +114,18 @@ def markdown(document: Document) -> str:
     settings, trials = document["settings"], document["trials"]
     learner = settings["learner"]
     protocol = (
-        f"Words, metrics and groups of {len(settings['classes'])} classes; tested on {len(settings['novel classes'])} "
-        f"others, and on all of them. {settings['train']} pictures of each class are drawn, to learn from or as "
-        f"examples, and are the database, the others the queries; {len(trials)} draws. {learner['n_bits']} bits a "
-        f"metric. Thresholds a word: {learner['n_thresholds']}, the default, or chosen for one metric, and for several "
-        f"with {FEW}, of {', '.join(map(str, settings['thresholds']))} by {settings['folds']}-fold cross-validation "
-        "among the pictures that metrics are learned from. Accuracy is the mean over classes; ± is the standard error "
-        f"over draws. {_chosen(trials)}"
+        f"Metrics of {len(settings['classes'])} classes, tested on {len(settings['novel classes'])} others, and on all "
+        f"of them. {settings['train']} pictures of each class are examples and the database, the others the queries; "
+        f"{len(trials)} draws, ± the standard error over them. Thresholds a word: {learner['n_thresholds']}, or chosen."
     )
     parts = ["# Novel classes, after Babenko, Branson and Belongie (ICCV 2009), section 3.4", protocol]
     parts.append(f"## Beside the paper, {MAIN}\n\n{table(_beside_paper(trials))}\n\n{SOURCE}")
     for part, title in PARTS.items():
         for name in reversed(ACCURACIES):
             parts.append(f"## {title.capitalize()}, {name}, %\n\n{table(_curve(trials, name + part))}")
-    parts.append(f"## K metrics − one, points, paired over draws, {MAIN}\n\n{table(_rises(trials))}")
+    parts.append(
+        f"## K metrics − one, points, paired over draws, {MAIN}\n\n{_chosen(trials)}\n\n{table(_rises(trials))}"
+    )
     parts.append(f"## Classes that are given a metric of their kind, %\n\n{table(_curve(trials, 'kinds'))}")
     return "\n\n".join(parts)
 

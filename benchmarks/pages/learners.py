@@ -3,7 +3,7 @@
 from benchmarks.frame.benchmark import Document
 from benchmarks.frame.charts import Plot
 from benchmarks.frame.tables import Row
-from benchmarks.pages.page import Group, Page
+from benchmarks.pages.page import Excerpt, Group, Page
 
 _LEARNERS = {
     "default": "default",
@@ -65,7 +65,15 @@ LEARNERS = Group(
             ),
             note="A learner of classes places all items of a class at one point: its mAP is high, but it cannot tell "
             "the items of a class from each other. The default of crossview learns classes and single items.",
-            folded=(f"({_SETS}), .* splits",),
+            excerpts=(
+                Excerpt("unseen", "Over.*", "", ("default", "best rival", "its mean", "default is ahead")),
+                Excerpt(
+                    "unseen",
+                    "All.*",
+                    r"default|posteriors|instances|multi-npp, dot|^kernel cca|^kernel semantic",
+                    ("method", "mAP", "own in first 10", "coverage"),
+                ),
+            ),
         ),
         Page(
             name="supervision",
@@ -89,8 +97,14 @@ LEARNERS = Group(
             ),
             note="The development sets served to choose the default; the report sets were looked at once, afterwards. "
             "Tuned rivals choose their settings by cross-validation on each set.",
-            folded=(_SETS, "drawn .*"),
-            left_out=("own in first 1", "own median rank", "hubness"),
+            excerpts=(
+                Excerpt(
+                    "information",
+                    "Report sets",
+                    "^(1 label|2 labels|10 labels|all labels|20 %|1 pair|views|mean)",
+                    ("known", "default", "best rival", "its mean", "default is ahead", "largest shortfall"),
+                ),
+            ),
         ),
         Page(
             name="pretrained-models",
@@ -116,6 +130,26 @@ LEARNERS = Group(
             ),
             note="The model is EfficientNet-Lite0, which learned from ImageNet. A linear probe is a logistic "
             "regression over its rows; *hand-made views* are colours, SIFT words and GIST.",
+            excerpts=(
+                Excerpt(
+                    "taught",
+                    "Differences to the raw.*",
+                    r"default \|",
+                    ("set", "mAP, unseen", "copies first, searches", "copies first, space alone", "coverage, unseen"),
+                ),
+                Excerpt(
+                    "taught",
+                    "Differences to the linear.*",
+                    r"default \|",
+                    ("set", "mAP, unseen", "copies first, space alone", "coverage, unseen"),
+                ),
+                Excerpt(
+                    "taught",
+                    "corel1k: within a view",
+                    r"lite0.*",
+                    ("learned", "mAP, unseen", "copies first, space alone"),
+                ),
+            ),
         ),
         Page(
             name="questions",
@@ -125,8 +159,8 @@ LEARNERS = Group(
             plots=(
                 Plot(
                     name="questions",
-                    alt="Error by the number of answers, people err in 5 % of them: chosen questions about uniform "
-                    "objects are a little better than random ones at the end.",
+                    alt="Error by the number of answers: chosen questions about uniform objects are a little better "
+                    "than random ones at the end.",
                     result="joint-active",
                     where={"set": "uniform", "people err": 0.05, "metric": "error"},
                     x="questions",
@@ -154,9 +188,14 @@ LEARNERS = Group(
                 ),
             ),
             note="A question shows pictures and asks which one is more similar to an anchor. The most informative "
-            "question is the one whose answer the embedding knows least. A grid shows nine pictures at once. In two of "
+            "question is the one whose answer the embedding knows least. In two of "
             "three sets, chosen questions do not lead to lower errors than random ones, so `ask` without a view draws "
             "questions by chance.",
+            excerpts=(
+                Excerpt("joint-active", ".*", "4,000,", ("questions", "random", "active", "grid")),
+                Excerpt("music", "", "t-STE|alone \\||joint|metric", ("error, %", "500 answers", "7,000 answers")),
+                Excerpt("music", "Chosen.*", "^(2|4),000", ("answers", "random, error %", "active")),
+            ),
         ),
     ),
 )

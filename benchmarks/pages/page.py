@@ -7,6 +7,24 @@ from benchmarks.frame.charts import Plot
 
 
 @dataclass(frozen=True)
+class Excerpt:
+    """Rows and columns of a report's tables that a page shows as one table.
+
+    Attributes:
+        result: name of the file of the result.
+        headings: pattern of all headings above the table, with ``: `` between them; "" for tables below the title. If
+            several tables match, its group, or else the match, is the first cell of their rows.
+        rows: pattern that is found in the cells of a row, with `` | `` between them.
+        columns: heads of the columns, in their order; all if none are named. Tables without one of them do not count.
+    """
+
+    result: str
+    headings: str = ".*"
+    rows: str = ""
+    columns: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class Page:
     """One page, made from results.
 
@@ -18,8 +36,7 @@ class Page:
             one answers the question by its headline.
         plots: the plots, each of which shows one of the results.
         note: what a reader must know who has not read the paper.
-        folded: patterns of headings whose sections a reader opens by a click.
-        left_out: patterns of headings whose sections only the results contain.
+        excerpts: the parts of the reports that decide, in the order of the page; CSV files contain all tables in full.
         paper: the authors, the venue and the year of the paper of the method, if ``README.md`` names it.
         method: its name.
         command: the command that uses it.
@@ -31,8 +48,7 @@ class Page:
     results: Sequence[str]
     plots: Sequence[Plot]
     note: str
-    folded: Sequence[str] = ()
-    left_out: Sequence[str] = ()
+    excerpts: Sequence[Excerpt] = ()
     paper: str = ""
     method: str = ""
     command: str = ""

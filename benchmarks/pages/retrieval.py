@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from benchmarks.frame.benchmark import Document
 from benchmarks.frame.charts import Plot
 from benchmarks.frame.tables import Row, rows_of_trials
-from benchmarks.pages.page import Group, Page
+from benchmarks.pages.page import Excerpt, Group, Page
 
 _COPIED = {"default": "default space", "kernel cca": "kernel CCA", "npp-hash": "npp-hash (codes)", "raw": "raw views"}
 _DUPLICATES = {
@@ -62,7 +62,7 @@ RETRIEVAL = Group(
             ),
             note="A learned space places items by their classes, so that copies could end up anywhere in a class. "
             "crossview therefore looks for near copies besides, by codes of the raw views.",
-            folded=("(Learned|Later) photographs",),
+            excerpts=(Excerpt("copies", ""),),
         ),
         Page(
             name="duplicates",
@@ -85,6 +85,15 @@ RETRIEVAL = Group(
             note="`crossview duplicates` takes pairs with similar fingerprints and checks them by their thumbnails. "
             "The perceptual hashes of two known libraries and distances of raw views stand beside it. The second part "
             "is about files that a person wants: pages and screenshots that differ in their texts or in one picture.",
+            excerpts=(
+                Excerpt(
+                    "duplicates",
+                    "",
+                    "crossview|PHash|orientations|gist",
+                    ("method", "mean recall", "precision", "confused", "bursts"),
+                ),
+                Excerpt("duplicate-files", "", "", ("method", "files", "lost", "mixed", "right keeper", "half")),
+            ),
         ),
         Page(
             name="match",
@@ -108,6 +117,7 @@ RETRIEVAL = Group(
             "The match of the first hit also shows whether anything in the collection is similar to the query. The "
             "figures precede matches that use how familiar the query's row is. On Corel (one split, seed 100), these "
             "lower the calibration error of a search by all views from .120 to .042, and its AUC from .928 to .905.",
+            excerpts=(Excerpt("match", ".*", "color -> color|sift -> sift|gist -> gist|all -> all"),),
         ),
         Page(
             name="words",
@@ -128,6 +138,7 @@ RETRIEVAL = Group(
             note="Drawings have rows by an image model (EfficientNet-Lite0), names by a text model (MiniLM); both "
             "models saw no pairs of images and texts. ConSE predicts known names for a drawing and compares words "
             "only.",
+            excerpts=(Excerpt("words"),),
         ),
         Page(
             name="two-artists",
@@ -145,6 +156,7 @@ RETRIEVAL = Group(
                 ),
             ),
             note="Half of the concepts teach which drawings belong together; the others are queries and items.",
+            excerpts=(Excerpt("artists", "", "lite0"),),
         ),
         Page(
             name="examples",
@@ -166,7 +178,21 @@ RETRIEVAL = Group(
             ),
             note="*learn* is the default of crossview. *mean* and *best* combine the distances to the examples; "
             "Rocchio and a linear SVM are the usual methods.",
-            folded=("Same judgements", "Own judgements"),
+            excerpts=(
+                Excerpt(
+                    "examples",
+                    "Three examples, (.*)",
+                    "all sets",
+                    ("counter-examples", "one example", "learn", "mean", "linear SVM"),
+                ),
+                Excerpt(
+                    "examples",
+                    "Rounds of feedback: (Own) judgements",
+                    "all sets . (learn|mean|linear)",
+                    ("space", "method", "round 1", "round 3", "round 5"),
+                ),
+                Excerpt("examples", "Time", "1,000,000"),
+            ),
         ),
         Page(
             name="fusion",
@@ -188,6 +214,12 @@ RETRIEVAL = Group(
             ),
             note="A fusion makes one list from the lists of several views: by ranks, by distances, by matches, or by "
             "weights that it learns from labelled items.",
+            excerpts=(
+                Excerpt(
+                    "fusion", ".*", "", ("set", "color", "sift", "gist", "rank", "learn", "best way over best view")
+                ),
+                Excerpt("fusion", "Time"),
+            ),
         ),
         Page(
             name="more-or-less",
@@ -208,6 +240,10 @@ RETRIEVAL = Group(
                 ),
             ),
             note="`search --more natural` moves the query along a learned attribute before it looks for neighbours.",
+            excerpts=(
+                Excerpt("more-less", "--.*", "", ("attribute", "raised, %", "raised, others held, %")),
+                Excerpt("more-less", "Milli.*", r"^(as it is|more) \|", ("search", "where", "median", "95 %")),
+            ),
         ),
     ),
 )

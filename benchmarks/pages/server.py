@@ -1,7 +1,7 @@
 """Pages of the server."""
 
 from benchmarks.frame.charts import Plot
-from benchmarks.pages.page import Group, Page
+from benchmarks.pages.page import Excerpt, Group, Page
 
 _SERVERS = {
     "crossview": "crossview",
@@ -51,6 +51,16 @@ SERVER = Group(
             ),
             note="The reference is the least that a server in Python does for the same request: it searches raw FAISS. "
             "The echo answers with what it gets. Clients share the two cores with the server.",
+            excerpts=(
+                Excerpt(
+                    "serve-speed",
+                    "",
+                    r"^vector \| (crossview|ref|echo).*\| (32|1) \|",
+                    ("method", "at once", "calls/s", "p50, ms", "p99"),
+                ),
+                Excerpt("serve-speed", "", r"\*\*", ("query by", "at once", "figure", "value", "limit")),
+                Excerpt("serve-speed", "Ten.*", "searches", ("load", "begun, times the capacity", "accepted, %")),
+            ),
         ),
         Page(
             name="server-robustness",
@@ -73,6 +83,16 @@ SERVER = Group(
             "The second one sends damaged pictures, damaged messages and a hundred thousand odd HTTP requests. "
             "The third one attacks servers of 2 GiB and 256 descriptors for a minute each. Large messages and bodies "
             "are searches of 14 MiB from 16 callers, as protobuf over gRPC and as JSON over HTTP.",
+            excerpts=(
+                Excerpt("soak", "", "lost|answer|memory|longest"),
+                Excerpt("hostile", "", "", ("figure", "value", "limit")),
+                Excerpt(
+                    "hostile-attacks",
+                    "",
+                    "failed|p99|memory grown|ends",
+                    ("figure", "idle streams", "headers", "large messages", "large bodies", "limit"),
+                ),
+            ),
         ),
         Page(
             name="web-page",
@@ -92,6 +112,7 @@ SERVER = Group(
                 ),
             ),
             note="A browser opens the page of a server on the same two cores.",
+            excerpts=(Excerpt("page-speed", ""),),
         ),
     ),
 )

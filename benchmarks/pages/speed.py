@@ -1,7 +1,7 @@
 """Pages of time, memory and size, in one process."""
 
 from benchmarks.frame.charts import Plot
-from benchmarks.pages.page import Group, Page
+from benchmarks.pages.page import Excerpt, Group, Page
 from benchmarks.scale.report import curve
 
 _INDEXES = {
@@ -43,8 +43,8 @@ SPEED = Group(
             plots=tuple(
                 Plot(
                     name=f"recall-and-speed-{view}",
-                    alt=f"Queries a second by recall, {words}: crossview with its store answers more queries "
-                    "than LanceDB at every recall; the quickest bare index of FAISS in memory answers far more.",
+                    alt=f"Queries a second by recall, {words}: crossview answers more queries than LanceDB at every "
+                    "recall; bare indexes of FAISS in memory answer far more.",
                     result="scale",
                     where={"queries": view},
                     rows=curve,
@@ -58,6 +58,23 @@ SPEED = Group(
             note="An approximate index trades recall for speed: *effort* is how much of the index a query visits. "
             "crossview answers from a store with durable writes, labels and conditions; FAISS, hnswlib and usearch "
             "hold bare vectors in memory.",
+            excerpts=(
+                Excerpt(
+                    "scale",
+                    ".*equal recall",
+                    "crossview (scan|ivf|hnsw)|IVF2048,SQ|(faiss|hnswlib) HNSW32|IVF_FLAT",
+                    ("index", "within 0.95", "across 0.95"),
+                ),
+                Excerpt(
+                    "scale", ".*disk", "crossview (ivf|hnsw)|IVF2048,SQ|hnswlib", ("index", "build, s", "MiB, searches")
+                ),
+                Excerpt(
+                    "scale",
+                    ".*Under conditions, within",
+                    "crossview ivf|IVF2048,SQ|hnswlib|IVF_FLAT",
+                    ("index", "0.1 %", "10 %"),
+                ),
+            ),
         ),
         Page(
             name="capacity",
@@ -84,6 +101,11 @@ SPEED = Group(
                 )
             ),
             note="Vectors have 64 numbers, codes 64 bits. Items are drawn, and files are mapped into memory.",
+            excerpts=(
+                Excerpt("large", "", "", ("items", "index", "built", "recall", "median", "99 %, memory")),
+                Excerpt("million", "", "load, vectors and|default"),
+                Excerpt("million", "Searches", "a to b|raw", ("space", "view to target", "median ms", "times flat")),
+            ),
         ),
         Page(
             name="stores",
@@ -114,6 +136,20 @@ SPEED = Group(
             ),
             note="The first tables compare with the bare operation: FAISS for searches, a file for writes. The last "
             "one compares whole stores. Figures above their limit are bold.",
+            excerpts=(
+                Excerpt(
+                    "store",
+                    "",
+                    "a query by vector |keeps 1 %|durable|opening",
+                    ("task", "ours", "peer", "its figure", "ratio", "limit"),
+                ),
+                Excerpt(
+                    "store",
+                    "Beside other stores",
+                    "",
+                    ("store", "import, items/s", "query", "filter 1 %", "write", "opening"),
+                ),
+            ),
         ),
         Page(
             name="conditions",
@@ -135,6 +171,7 @@ SPEED = Group(
                 ),
             ),
             note="A new condition tests every item once; the next search with it reuses the result.",
+            excerpts=(Excerpt("conditions", ""),),
         ),
         Page(
             name="publishing",
@@ -154,6 +191,7 @@ SPEED = Group(
                 ),
             ),
             note="Publishing copies items to an engine that several machines can share. Both run on two cores here.",
+            excerpts=(Excerpt("publish", ""),),
         ),
         Page(
             name="searching-codes",
@@ -188,6 +226,10 @@ SPEED = Group(
             ),
             note="Multi-index hashing looks codes up in tables of their parts, and finds exactly what a scan finds. "
             "*automatic* chooses the way by a trial on the codes themselves.",
+            excerpts=(
+                Excerpt("hamming-speed", "", "", ("figure", "wanted", "measured")),
+                Excerpt("near-pairs", "", "1,000,000", ("codes", "method", "seconds by the clock", "pairs")),
+            ),
         ),
         Page(
             name="lean",
@@ -196,6 +238,7 @@ SPEED = Group(
             results=("lean",),
             plots=(),
             note="Exact searches scan one byte a component first, so they can be faster than FAISS's scan of floats.",
+            excerpts=(Excerpt("lean"),),
         ),
         Page(
             name="extraction",
@@ -214,6 +257,10 @@ SPEED = Group(
                 ),
             ),
             note="The reference is the SIFT of OpenCV, without any words made from it.",
+            excerpts=(
+                Excerpt("extract", "", "one core|5-NN"),
+                Excerpt("model-speed", "", "", ("figure", "measured", "promise")),
+            ),
         ),
         Page(
             name="folders",
@@ -233,6 +280,7 @@ SPEED = Group(
                 ),
             ),
             note="Indexing recognises moved and renamed files by their content, so that labels stay.",
+            excerpts=(Excerpt("follow", ""),),
         ),
         Page(
             name="quadruplets",
@@ -251,6 +299,7 @@ SPEED = Group(
             ),
             note="A quadruplet states that two items are more alike than two others. Forms differ in the metric (a "
             "vector, a diagonal or a full matrix) and in the loss.",
+            excerpts=(Excerpt("qwise-speed", ""),),
         ),
     ),
 )

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from benchmarks.frame.benchmark import Document
 from benchmarks.frame.tables import table
 from benchmarks.pages import GROUPS, PAGES, README
-from benchmarks.pages.page import Page
+from benchmarks.pages.page import Excerpt, Page
+from benchmarks.pages.report import Report, Sheet, sheets
 from benchmarks.registry import benchmark
 from benchmarks.sets.sources import page as data_page
 
@@ -14,7 +15,6 @@ Documents = Mapping[str, Document]
 """Results by the names of their files, without the ending."""
 FOLDER = "docs/benchmarks"
 MARK = "<!-- figures -->"
-_HEADING = re.compile(r"^(#+) (.+)$", re.M)
 _WRITTEN = "<!-- Written by `python -m benchmarks figures` from benchmarks/results/*.json. -->"
 _TABLE = ("task and measure", "crossview", "compared with")
 _PAPERS = ("method and paper", "command", *_TABLE)
@@ -22,33 +22,20 @@ _LEGEND = (
     "± is the standard error over splits, or over queries where there is one split. "
     f"All results and measures: [{FOLDER}]({FOLDER}/index.md)."
 )
-_INTRODUCTION = """Each page answers one question by one or several runs. The last line of a run has its command, commit
-and machine, so that you can repeat it. It marks commits that the repository does not have, because a branch was
-rewritten after the run. Published figures stand beside ours. Pages state if they were measured on other data."""
+_INTRODUCTION = """Each page answers one question, and links to CSV files that have every figure. Its last lines have
+the command, commit and machine of each run, so that you can repeat it. They mark commits that are not in the
+repository, because a branch was rewritten after the run. Published figures stand beside ours; pages state if they are
+of other data."""
 _CODE = """## Results and their code
 
 Each result in `benchmarks/results` has a digest of the code that made it. It covers the modules of the benchmark and
 all modules of crossview that it imports, but not comments, types of arguments and names of local variables.
 `python -m benchmarks figures --check` names the results that are older than their code. Their figures need not have
 changed. The code of these results is unknown:"""
-_REPEATED = """Three results of lost commits were measured again with the same seeds. The errors are the standard
-deviations over three splits. The two results of Multi-NPP replace the earlier ones. Each has 3,354 figures, and 98 %
-of them differ by less than this deviation. Times of `qwise-speed` stay, because the machine had other work during the
-second run.
-
-| result | figure | earlier | again |
-| --- | --- | --- | --- |
-| multi-npp-printed-corel1k | hybrid as printed, 50 dimensions, color → sift, 5-NN | 69.8 ± 1.4 | 70.0 ± 1.6 |
-| | the same, sift → color | 74.7 ± 1.5 | 75.0 ± 0.7 |
-| | Multi-NPP as printed, color → sift | 62.0 ± 3.1 | 62.3 ± 3.1 |
-| | the same, sift → color | 58.0 ± 2.7 | 57.8 ± 3.3 |
-| | all figures, difference in points: mean, greatest | | 0.3, 5.2 |
-| multi-npp-printed-merged20 | hybrid as printed, 50 dimensions, color → sift, 5-NN | 30.5 ± 1.8 | 30.9 ± 1.5 |
-| | the same, sift → color | 39.7 ± 2.6 | 39.7 ± 2.2 |
-| | Multi-NPP as printed, color → sift | 17.0 ± 2.6 | 16.7 ± 2.1 |
-| | the same, sift → color | 22.5 ± 1.3 | 23.2 ± 2.2 |
-| | all figures, difference in points: mean, greatest | | 0.3, 4.1 |
-| qwise-speed | objective and steps of five forms, greatest relative difference | | 0.00004 |"""
+_REPEATED = """Three results of lost commits were measured again with the same seeds: `multi-npp-printed-corel1k`,
+`multi-npp-printed-merged20` and `qwise-speed`. Of the 3,354 figures of each of the first two, 98 % differ by less than
+their standard deviation over three splits. The objectives of the last differ by at most 0.004 %; its times were not
+measured again."""
 _MEASURES = """## Measures
 
 - **Unseen and trained**: *unseen* items were held out, so that no learner has seen them. *Trained* items are those that
@@ -84,7 +71,7 @@ edges) and `lite0` (rows of the model EfficientNet-Lite0)."""
 
 
 def texts(documents: Documents) -> dict[str, str]:
-    """Return the text of the index and of each page that has a result, by the name of its file.
+    """Return the text of the index, of each page that has a result, and of its CSV files, by the name of the file.
 
     Raises:
         ValueError: if a result is on no page.
@@ -92,9 +79,16 @@ def texts(documents: Documents) -> dict[str, str]:
     on_pages = {name for page in PAGES.values() for name in page.results}
     if missing := sorted(set(documents) - on_pages):
         raise ValueError(f"no page has the results {', '.join(missing)}: name them in a page of benchmarks/pages")
-    pages = [page for page in PAGES.values() if _results(page, documents)]
-    written = {f"{page.name}.md": page_text(page, documents) for page in pages}
-    return {"index.md": index(documents), "data.md": data_page(), **written}
+    written = {"index.md": index(documents), "data.md": data_page()}
+    for page in PAGES.values():
+        if names := _results(page, documents):
+            reports = {
+                name: Report.of(benchmark(documents[name]["benchmark"]).report(documents[name])) for name in names
+            }
+            files = sheets(reports)
+            written[f"{page.name}.md"] = page_text(page, documents, reports, files)
+            written |= {f"tables/{page.name}/{sheet.name}.csv": sheet.text() for sheet in files}
+    return written
 
 
 def index(documents: Documents) -> str:
@@ -102,9 +96,9 @@ def index(documents: Documents) -> str:
     parts = ["# Benchmarks", _WRITTEN, _INTRODUCTION]
     for group in GROUPS:
         pages = [page for page in group.pages if _results(page, documents)]
-        lines = [[f"[{page.question}]({page.name}.md)", *_headline(page, documents)] for page in pages]
+        lines = [[f"[{page.title}]({page.name}.md)", *_headline(page, documents)] for page in pages]
         if lines:
-            parts += [f"## {group.title}", table([["question", *_TABLE], *lines])]
+            parts += [f"## {group.title}", table([["page", *_TABLE], *lines])]
     unknown = [
         [name, document["date"], document.get("digest_reason", "written before results had digests")]
         for name, document in documents.items()
@@ -114,12 +108,14 @@ def index(documents: Documents) -> str:
     return "\n\n".join([*parts, _REPEATED, _MEASURES]) + "\n"
 
 
-def page_text(page: Page, documents: Documents) -> str:
-    """Return a page: the question, the answer in figures, the plots, and the report of each run."""
+def page_text(page: Page, documents: Documents, reports: Mapping[str, Report], files: Sequence[Sheet]) -> str:
+    """Return a page: the question, the answer in figures, the plots, the excerpts, the CSV files and the runs."""
     plots = [f"![{plot.alt}](plots/{plot.name}.svg)" for plot in page.plots if plot.result in documents]
     parts = [f"# {page.title}", _WRITTEN, f"**{page.question}**", _answer(page, documents), *plots, page.note]
     parts.append("[Measures](index.md#measures) explains the terms.")
-    return "\n\n".join([*parts, *(_report(page, name, documents) for name in _results(page, documents))]) + "\n"
+    parts += [_section(page, name, report) for name, report in reports.items()]
+    parts += ["## Tables in full and runs", "\n".join(_line(page, sheet) for sheet in files)]
+    return "\n\n".join([*filter(None, parts), *(report.run for report in reports.values())]) + "\n"
 
 
 def with_table(readme: str, documents: Documents) -> str:
@@ -166,56 +162,35 @@ def _answer(page: Page, documents: Documents) -> str:
     return table([_TABLE, *(headline(document) for headline, document in headlines if headline)])
 
 
-def _report(page: Page, name: str, documents: Documents) -> str:
-    """Return the report of a result, long sections folded or left out."""
-    report = benchmark(documents[name]["benchmark"]).report(documents[name])
-    place = f"benchmarks/results/{name}.json"
-    return deeper(shortened(report, page.folded, page.left_out, place)).strip()
+def _section(page: Page, name: str, report: Report) -> str:
+    """Return the title of a report, its first paragraphs, and the excerpts of its tables; "" of none."""
+    parts = [part for excerpt in page.excerpts if excerpt.result == name for part in _excerpt(excerpt, report)]
+    return "\n\n".join(filter(None, [f"## {report.title}", report.about, *parts])) if parts else ""
 
 
-def deeper(report: str) -> str:
-    """Return Markdown with every heading one level deeper."""
-    return re.sub("^#", "##", report, flags=re.M)
+def _excerpt(excerpt: Excerpt, report: Report) -> list[str]:
+    """Return an excerpt as a table, with the heading and the text above it; [] if no row is shown.
 
-
-def shortened(report: str, folds: Sequence[str], left_out: Sequence[str], place: str) -> str:
-    """Return a report whose long sections a reader opens by a click, or finds at another place.
-
-    Args:
-        report: Markdown, whose last paragraph is about the run and stays the last one.
-        folds: patterns of complete headings whose sections are folded. Headings inside become bold lines.
-        left_out: patterns of complete headings whose sections are left out; a sentence names them.
-        place: the file that contains what is left out.
+    Rows of several tables have a first column, the heading of their table.
     """
-    text, _, run = report.rstrip().rpartition("\n\n")
-    parts = _parts(text + "\n\n", left_out)
-    gone = [_HEADING.findall(part)[0][1] for part in parts if _matches(part, left_out)]
-    body = "".join(part for part in parts if not _matches(part, left_out))
-    markdown = "".join(_details(part) if _matches(part, folds) else part for part in _parts(body, folds))
-    if gone:
-        markdown += f"The file `{place}` contains further figures: {'; '.join(dict.fromkeys(gone))}.\n\n"
-    return f"{markdown}{run}\n"
+    columns, lines, shown = excerpt.columns, [], []
+    for part in report.tables:
+        match = re.fullmatch(excerpt.headings, part.name)
+        if match and set(columns) <= set(part.columns):
+            columns = columns or part.columns
+            places = [part.columns.index(column) for column in columns]
+            rows = [row for row in part.rows if re.search(excerpt.rows, " | ".join(row))]
+            section = match[match.lastindex or 0]
+            lines += [[section, *(row[place] for place in places)] for row in rows]
+            shown += [part] if rows else []
+    if not shown:
+        return []
+    if len(shown) > 1:
+        return [table([["section", *columns], *lines])]
+    heading = f"### {shown[0].name}" if shown[0].name else ""
+    return [heading, shown[0].text, table([columns, *(line[1:] for line in lines)])]
 
 
-def _parts(text: str, headings: Sequence[str]) -> list[str]:
-    """Divide a text before and behind each section of these headings."""
-    parts, level = [""], 0
-    for block in re.split(r"(?m)^(?=#+ )", text):
-        depth = len(block) - len(block.lstrip("#"))
-        begins = _matches(block, headings)
-        if (level and depth <= level) or (begins and not level):
-            parts.append("")
-            level = depth if begins else 0
-        parts[-1] += block
-    return parts
-
-
-def _matches(part: str, headings: Sequence[str]) -> bool:
-    heading = _HEADING.match(part)
-    return heading is not None and any(re.fullmatch(pattern, heading.group(2)) for pattern in headings)
-
-
-def _details(part: str) -> str:
-    heading, _, body = part.partition("\n")
-    bold = _HEADING.sub(r"**\2**", body.strip())
-    return f"<details>\n<summary>{heading.lstrip('# ')}</summary>\n\n{bold}\n\n</details>\n\n"
+def _line(page: Page, sheet: Sheet) -> str:
+    """Return the link to a CSV file, with what it contains."""
+    return f"- [{sheet.title}](tables/{page.name}/{sheet.name}.csv): {len(sheet.rows):,} rows"

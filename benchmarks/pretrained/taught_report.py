@@ -70,16 +70,10 @@ def markdown(document: Document) -> str:
     """Return the report: the promise, then every figure of each set."""
     settings = document["settings"]
     text = (
-        f"Rows of EfficientNet-Lite0 (`{MODEL}`) of photographs in classes, and what is learned from them on "
-        f"{len(settings['seeds'])} random splits of 80 to 20 %. {IMAGENET} Held-out pictures search each other "
-        "(unseen) or the pictures that were learned from (learned); a query never finds its own item. Copies are "
-        "held-out pictures resized (.5), recompressed (JPEG quality 40), cropped (5 %) and greyscale, among all "
-        "pictures: the share that find their picture first by the vectors of the space alone, and in searches by "
-        f"copies of {settings['copies']} pictures in a collection, which put near copies first. Coverage is the share "
-        "of items that are in some list of ten. The linear probe is a logistic regression of scikit-learn whose "
-        "penalty is chosen inside the training items; its lists rank by the probability of one class. All are means "
-        "over the splits, in per cent; ± is the standard error of paired differences, corrected for overlapping "
-        "splits (Nadeau and Bengio, 2003)."
+        f"{len(settings['seeds'])} random splits of 80 to 20 %; means in per cent, ± the standard error of paired "
+        f"differences. {IMAGENET} Held-out pictures search each other (unseen) or the pictures that were learned from "
+        "(learned). Copies are smaller, recompressed, cropped or greyscale pictures that find their picture first: by "
+        "the vectors of the space alone, or in searches of a collection, which put near copies first."
     )
     sets = [SetFigures.of(name, document["trials"]) for name in settings["sets"]]
     parts = ["# A taught model: what learning adds to the rows of a pretrained model", text]

@@ -70,12 +70,10 @@ def markdown(document: Document) -> str:
     settings = document["settings"]
     about = (
         f"Names of unseen concepts ask for their drawings, {FOLDS} folds, {len(settings['seeds'])} divisions; recall "
-        "in per cent ± standard error over concepts. `ConSE` needs no pair: it weights the vectors of the names of "
-        "ImageNet's classes by the probabilities of a picture. The others learn from the names of four fifths of the "
-        "concepts: `CCA` chooses its shrinkage, its dimensions and its power by cross-validation, `CSA` (canonical "
-        "similarity analysis) and `default` their penalties, and `ridge` is scikit-learn's `RidgeCV`. The last line "
-        "fuses the learned map and ConSE by calibrated match. The paired difference is that of the last line to each "
-        "other one. EfficientNet-Lite0 learned from ImageNet, which may hold some of these drawings."
+        "in per cent ± standard error over concepts. The learned methods but `ConSE` learn from the names of four "
+        "fifths of the concepts, and choose their settings by cross-validation. The last line fuses the learned map "
+        "and ConSE by calibrated match; the paired difference is that of this line to each other one. "
+        "EfficientNet-Lite0 learned from ImageNet, which may hold some of these drawings."
     )
     parts = ["# Pictures by words", about]
     for artist in settings["artists"]:

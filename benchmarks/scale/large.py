@@ -151,8 +151,7 @@ def markdown(document: Document) -> str:
     about = (
         f"{DIM} numbers a vector, {BITS} bits a code; {K} nearest, one query after another on a core. The effort is "
         f"the least that finds {RECALL:.0%} of the nearest; lists of codes have one effort, for near copies. Memory is "
-        "the peak of the process that builds, and of the one that searches, with the pages that it has read of the "
-        "mapped file."
+        "the peak of the process that builds, and of the one that searches."
     )
     head = ["items", "index", "built", "memory", "file", "opened", "first", "recall", "median", "99 %", "memory"]
     lines = [head]

@@ -268,15 +268,12 @@ def markdown(document: Document) -> str:
 
 
 _STEPS = (
-    "Seconds and peak memory of each step, in a process of its own. Loading has 64 numbers an item, a label and four "
-    "attributes; *vectors* adds the 128 numbers of the second view. A training places all items and builds the "
-    "indexes. An evaluation has 500 queries."
+    "Seconds and peak memory of each step, in a process of its own. An item has 64 numbers, a label and four "
+    "attributes; *vectors* adds the 128 numbers of the second view. An evaluation has 500 queries."
 )
 _SEARCHES = (
     "{queries:,} new items, one after another by one caller in process; the {k} nearest, with a promised recall of "
-    "{recall:g}. The first search for a query also reads the labels and attributes of its hits from the disk; later "
-    "ones have them in memory. FAISS's flat index takes turns, with one thread. The ratio is the median of those of "
-    "each turn."
+    "{recall:g}. *Flat* is FAISS with one thread, in turns."
 )
 _WRITES = "A single item of the view b changes, and the search that follows is compared with the same search before it."
 

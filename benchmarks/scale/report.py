@@ -19,25 +19,16 @@ OURS = "crossview"
 Figures = Mapping[str, Any]
 
 _ABOUT = (
-    "Vectors of {dim} numbers, 10 nearest neighbours; up to {queries:,} queries of each view, or {seconds:g} s of each "
-    "figure. *Within*: a query near an item. *Across*: a query of another view, off the distribution of the items. "
-    "Recall counts equal distances. A query comes from one caller, who waits; libraries that have the choice use one "
-    "thread then, and all cores for batches of 100. Inverted files have up to 2,048 lists, graphs {links} links and a "
-    "construction that visits {construction} nodes, in every engine. FAISS, hnswlib and usearch have vectors and ids "
-    "in memory, and write nothing durably; Qdrant's local mode has no index, and compares every item; Milvus Lite "
-    "ignores how many lists a search asks for, and has neither graphs nor compressed lists. Memory is the peak of the "
-    "process and of those that it started, mapped files included. The system has read the files of an index before it "
-    "is opened."
+    "Vectors of {dim} numbers, 10 nearest neighbours, one caller; up to {queries:,} queries of each view. *Within*: a "
+    "query near an item. *Across*: a query of another view, far from the items. Inverted files have up to 2,048 lists, "
+    "graphs {links} links and a construction that visits {construction} nodes, in every engine. Memory is the peak of "
+    "all processes, mapped files included."
 )
-_COSTS = (
-    "All items, with both numbers that conditions name where the library keeps them. Opening is up to the first "
-    "answer; a process does it twice, the first time with imports."
-)
+_COSTS = "Opening is up to the first answer, the first time with imports."
 _EQUAL = "The quickest effort of that recall, with its 99th percentile in ms in brackets."
 _CONDITIONS = (
-    "Median ms of a query under a condition, by the share of the items that it keeps, and its recall in brackets; the "
-    f"condition was used before. The quickest effort with a recall of at least {WANTED:g} is shown, otherwise the one "
-    "of the largest recall. The last condition keeps the items of 100 of the 1,000 clusters."
+    "Median ms of a query under a condition, by the share of the items that it keeps, and its recall in brackets, at "
+    f"the quickest effort with a recall of {WANTED:g}, if any. The last condition keeps 100 of the 1,000 clusters."
 )
 _WRITES = (
     "A thread replaces 1 % of the items a minute, twice a second, beside the caller. Libraries that do not let threads "

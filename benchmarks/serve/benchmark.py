@@ -64,10 +64,9 @@ ANY_TASK: Mapping[tuple[str, str, str], Limit] = {
     (overload.PART, OURS, "ended otherwise, %"): Limit(most=0.0),
 }
 _ABOUT = (
-    "Medians over {trials} trials of {seconds:g} s each; {items:,} vectors of 50 numbers. Methods take turns, and a "
-    "share is the median of those of the same turns. Servers and {clients} client processes share the cores, so that "
-    "the echo, which answers with what it gets, is as much as the clients can ask. Streams have 8 calls each at most, "
-    "as far as that many are made. Figures that miss their limit are bold; limits are for 100,000 items and more."
+    "Medians over {trials} trials of {seconds:g} s each; {items:,} vectors of 50 numbers. Servers and {clients} client "
+    "processes share the cores, so that the echo is as much as the clients can ask. "
+    "Figures that miss their limit are bold; limits are for 100,000 items and more."
 )
 
 

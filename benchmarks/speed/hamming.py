@@ -216,11 +216,9 @@ def markdown(document: Document) -> str:
             goals.append([f"{method}, {codes:,} {distribution}, {metric}", f"<= {most}", f"{value:.2f}"])
     settings = document["settings"]
     about = (
-        "Times are processor time on one thread, medians over queries; ratios are to FAISS's flat scan, medians of the "
-        "ratios of single queries. Memory is what the process grew by, for a million codes and more. IVF has the "
-        f"square root of n lists and probes {settings['nprobe']}, HNSW has M {settings['M']} and efSearch "
-        f"{settings['efSearch']}. Recall counts ties by distance; answers are equal where id and distance are those of "
-        "the flat scan. Clustered codes are signs of random projections of a mixture of "
+        "Processor time on one thread, medians over queries; ratios are to FAISS's flat scan. IVF has the square root "
+        f"of n lists and probes {settings['nprobe']}, HNSW has M {settings['M']} and efSearch {settings['efSearch']}. "
+        "Recall counts ties by distance. Clustered codes are signs of random projections of a mixture of "
         f"{settings['classes']:,} Gaussians (standard deviation {settings['sd']}) in {settings['latent']} dimensions."
     )
     return "\n\n".join(["# Exact Hamming search", about, table(goals), table(sets), table(lines)])

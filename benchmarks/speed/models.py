@@ -232,9 +232,7 @@ def markdown(document: Document) -> str:
     about = (
         f"EfficientNet-Lite0 on {settings['pictures']} pictures of {settings['data']}, and all-MiniLM-L6-v2 (8 bits) "
         f"on sentences, medians of {settings['turns']} passes. The bare loop decodes and resizes by Pillow, and runs "
-        f"onnxruntime. Our time has the kept row: looking for it and writing it. *{WHOLE}* adds what indexing stores "
-        "of a picture: thumbnails, fingerprints and metadata. Photographs of this set may have been in ImageNet, on "
-        "which EfficientNet-Lite0 learned; speed does not depend on it."
+        f"onnxruntime. *{WHOLE}* adds what indexing stores of a picture: thumbnails, fingerprints and metadata."
     )
     return "\n\n".join(["# Speed of views by models", about, table(lines), figures_table(document["rows"])])
 

@@ -121,11 +121,10 @@ def markdown(document: Document) -> str:
     """Return the report: a line per set and method."""
     settings = document["settings"]
     about = (
-        f"All pairs of {settings['bits']}-bit codes that differ in at most {settings['radius']} bits. Uniform codes "
-        f"are independent; clustered ones are {settings['copies']} copies on average of uniform codes, each bit "
-        f"changed with probability {settings['changed']}. The join uses one processor, FAISS {settings['threads']}. "
-        f"Seconds of FAISS are those of searches for {settings['asked']:,} codes, by proportion, whose pairs are "
-        f"those of the join. A million codes may take {WANTED:.0f} s."
+        f"All pairs of {settings['bits']}-bit codes that differ in at most {settings['radius']} bits. Clustered codes "
+        f"are {settings['copies']} copies on average of uniform codes, each bit changed with probability "
+        f"{settings['changed']}. The join uses one processor, FAISS {settings['threads']}. Seconds of FAISS are "
+        f"extrapolated from {settings['asked']:,} codes. A million codes may take {WANTED:.0f} s."
     )
     head = ["codes", "method", "seconds by the clock", "seconds of processors", "pairs", "memory beside the codes, MB"]
     lines = [head]

@@ -46,21 +46,15 @@ def markdown(document: Document) -> str:
     """Return the report."""
     settings = document["settings"]
     about = (
-        f"Medians; {settings['queries']} queries of each kind, {settings['trials']} trials. Methods take turns, and a "
-        "ratio is the median over the same turns: how many times longer ours takes. If a task has several "
-        "peers, the cheapest is shown, by this ratio. Ours starts from the public methods of a collection and returns "
-        "keys, labels and attributes; the peers have the vectors in memory, the filtered items as a ready bitmap or "
-        "list, and the codes of the queries ready, which ours makes of vectors (LSH of 64 bits). A filter is used "
-        "several times; what its first use takes longer, and what a query takes whose hits were not found before, "
-        "stand below. From several threads, times are of all together, divided by the queries. Limits are for 100,000 "
-        "vectors and more."
+        f"Medians; {settings['queries']} queries of each kind, {settings['trials']} trials. A ratio is the median over "
+        "turns: how many times longer ours takes than the cheapest peer. Ours starts from the public methods of a "
+        "collection; the peers have the vectors in memory, and the filtered items as a ready list. Limits are for "
+        "100,000 vectors and more."
     )
     beside = (
-        "Each store has a process of its own, and as many threads as it likes. Imports are of items with two labels, "
-        "2,000 at a time, and take up what the library wants done after one; a filter asks for one label. In brackets "
-        "the multiple that ours takes, below 1 where ours is faster. All are exact but Chroma, whose only index is a "
-        "graph (HNSW); recall is that of the unfiltered queries and of the filter of 1 %. Opening goes from a new "
-        "process with NumPy to the first answer, imports included. Disk is after single writes."
+        "In brackets the multiple that ours takes, below 1 where ours is faster. Milliseconds, but imports and bytes; "
+        "opening goes from a new process to the first answer, imports included. All are exact but Chroma, whose only "
+        "index is a graph."
     )
     parts = rows_with(document["rows"], part="engine"), rows_with(document["rows"], part="stores")
     return "\n\n".join(

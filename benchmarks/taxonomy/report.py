@@ -134,20 +134,16 @@ def _protocol(document: Document) -> str:
     settings = document["settings"]
     if set(settings["grids"]) & set(REGULARIZERS):
         return (
-            f"{len(settings['seeds'])} splits, with the division and the choice of settings of the section above. Each "
-            f"metric learns from {settings['drawn']:,} quadruplets by the tree and as many pairs by the classes, in "
-            "one problem. The paper names these regularisers and has no figures of them with pairs."
+            f"{len(settings['seeds'])} splits. Each metric learns from {settings['drawn']:,} quadruplets by the tree "
+            "and as many pairs by the classes, in one problem. The paper has no figures of these regularisers with "
+            "pairs."
         )
     return (
-        f"{len(settings['seeds'])} splits. Letters spoken by {settings['test speakers']} people outside the training, "
-        " in a tree by the sound of their names; photographs of 30 classes by kind, "
-        f"{100 * settings['training share']:.0f} per cent of each class to learn from. {settings['neighbors']}-NN "
-        "among the training rows, and a linear SVM on the projected ones. Qwise is LMNN, its regulariser and its "
-        "triplets, with what the tree adds. Settings and the C of the SVM are chosen by hierarchical accuracy in "
-        f"{settings['folds']} folds of the training part. Figures are means over the classes in per cent, ± standard "
-        "error over the splits; hierarchical accuracy counts a sibling half (equation 24), the LCA loss is the height "
-        "of the lowest common ancestor over the tree's. The paper's figures are averages of nine subtrees of ImageNet, "
-        "so they are other data: only the order of the rows can be compared."
+        f"{len(settings['seeds'])} splits. Letters spoken by {settings['test speakers']} other people, in a tree by "
+        "the sound of their names; photographs in a tree by kind. Qwise is LMNN with the triplets of the tree. Means "
+        "over the classes in per cent, ± standard error over the splits; hierarchical accuracy counts a sibling half, "
+        "the LCA loss is the height of the lowest common ancestor. The paper's figures are of nine subtrees of "
+        "ImageNet."
     )
 
 

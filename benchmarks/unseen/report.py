@@ -77,13 +77,10 @@ def markdown(document: Document) -> str:
     figures = figures_of(document["trials"])
     overlaps = {trial["data"]: trial["sizes"][1] / trial["sizes"][0] for trial in document["trials"]}
     text = (
-        "The learners at their own defaults, and rivals that choose their settings by cross-validation inside the "
-        "training items, on random splits of 80 to 20 % in which groups stay together (speakers; equal pictures). "
-        "Unseen: each held-out item asks all others. Trained: it asks the items that were learned from. Mixed: both; "
-        "there `unseen share` is the share of unseen items among the first ten hits, divided by that in the database. "
-        "mAP, means over the splits; differences are those of the default to the best other learner, paired, with a "
-        "95 % interval corrected for overlapping splits (Nadeau and Bengio, 2003). LMNN is measured where at most "
-        "1,000 items are learned from."
+        "Random splits of 80 to 20 %, in which groups stay together. *Unseen*: each held-out item asks all others; "
+        "*trained*: it asks the items that were learned from; *mixed*: both. Rivals are learners at their defaults, "
+        "and learners with settings that cross-validation chooses. Differences of the default to the best other "
+        "learner are paired, with a 95 % interval corrected for overlapping splits."
     )
     means = _means(figures)
     if beside.TITLES[beside.COVERAGE] in means[0]:
@@ -91,7 +88,9 @@ def markdown(document: Document) -> str:
     standing = _standing(figures, overlaps)
     parts = [
         "# Items that were not learned from: which learner, and what the default is worth",
-        f"{text} {division_of(list(overlaps), document['settings'].get('looks', ()))}",
+        text,
+        "## Sets",
+        division_of(list(overlaps), document["settings"].get("looks", ())),
         "## Over the sets",
         "Mean mAP in per cent over the directions across views, among unseen items.",
         table([VERDICT, verdict(standing)]),

@@ -25,8 +25,7 @@ def markdown(document: Document) -> str:
     settings = document["settings"]
     protocol = (
         f"{settings['train']} documents to train on; {settings['test']} test documents in {len(settings['classes'])} "
-        "classes are queries and database. mAP over the whole ranking, ± its standard error over the queries; P@10 is "
-        "the precision at 10. "
+        "classes are queries and database. mAP over the whole ranking, ± its standard error over the queries. "
         f"Settings: {settings['tuning']}."
     )
     databases = {name: f"mean, {name}" for name in (UNSEEN, TRAINED) if of_database(document["rows"], name, TEST)}

@@ -1,19 +1,43 @@
 """Pages of the benchmarks consist of sections, headlines and points of plots."""
 
-import re
+import csv
+from io import StringIO
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from benchmarks.frame.charts import Plot, Series
 from benchmarks.frame.headlines import stated
 from benchmarks.frame.plots import digest_in, draw
-from benchmarks.pages.writing import deeper, shortened
+from benchmarks.pages.report import Report, sheets
 
-REPORT = (
-    "# All\n\nabout\n\n## One\n\n1\n\n### Inner\n\n2\n\n## Two\n\n3\n\n## Last\n\n4\n\n`python -m benchmarks`, 1 s.\n"
-)
+REPORT = """# All
+
+about
+
+| method | % | paper |
+| --- | --- | --- |
+| **ours** | 1.5 ± 0.5 | 2 |
+
+## One
+
+text
+
+| size | ms | ratio | us | ratio |
+| --- | --- | --- | --- | --- |
+| 1 | 2 | 3 | 4 | 5 |
+
+`--more`:
+
+| method | % | paper |
+| --- | --- | --- |
+| ours |  | 3, or 4 |
+
+### Inner
+
+prose alone
+
+`python -m benchmarks`, 1 s.
+"""
 ROWS = [
     {"method": "ours", "metric": "map", "items": items, "view": view, "value": value, "std": 0.2}
     for items, view, value in ((100, "a", 0.25), (10, "a", 0.5), (10, "b", 1.0))
@@ -21,34 +45,36 @@ ROWS = [
 DOCUMENT = {"settings": {"seeds": [0, 1, 2, 3]}, "rows": [*ROWS, {"method": "ours", "metric": "s", "value": 3.0}]}
 
 
-def test_a_folded_section_is_closed_before_the_next():
-    """Its heading is the line to click; headings inside become bold, and the other sections stay."""
-    text = shortened(REPORT, ["One", "Last"], [], "here.json")
-    assert "<details>\n<summary>One</summary>\n\n1\n\n**Inner**\n\n2\n\n</details>\n\n## Two\n\n3\n\n" in text
-    assert text.endswith("<summary>Last</summary>\n\n4\n\n</details>\n\n`python -m benchmarks`, 1 s.\n")
+def test_a_report_has_a_title_its_tables_and_its_run():
+    """A paragraph that ends with a colon is a heading; a repeated column has the name of the one before it, too."""
+    report = Report.of(REPORT)
+    assert (report.title, report.about, report.run) == ("All", "about", "`python -m benchmarks`, 1 s.")
+    assert [(part.name, part.text) for part in report.tables] == [("", ""), ("One", "text"), ("One: --more", "")]
+    assert report.tables[1].columns == ("size", "ms", "ms, ratio", "us", "us, ratio")
 
 
-def test_a_section_that_is_left_out_is_named_with_its_place():
-    """The last paragraph, which is about the run, stays the last one."""
-    text = shortened(REPORT, ["Last"], ["One", "Two"], "here.json")
-    assert "1\n" not in text.split("`here.json`")[0]
-    assert text.endswith(
-        "4\n\n</details>\n\nThe file `here.json` contains further figures: One; Two.\n\n`python -m benchmarks`, 1 s.\n"
-    )
+def test_each_row_of_a_report_is_in_a_file():
+    """Tables with the same columns are one file, with the run and the section of each row; bold marks are left out."""
+    other = REPORT.replace("1.5", "2.5")
+    first, second = sheets({"a": Report.of(REPORT), "b": Report.of(other)})
+    assert list(csv.reader(StringIO(first.text()))) == [
+        ["run", "section", "method", "%", "paper"],
+        ["a", "", "ours", "1.5 ± 0.5", "2"],
+        ["a", "One: --more", "ours", "", "3, or 4"],
+        ["b", "", "ours", "2.5 ± 0.5", "2"],
+        ["b", "One: --more", "ours", "", "3, or 4"],
+    ]
+    assert [(sheet.name, sheet.title) for sheet in (first, second)] == [
+        ("a", "All, and 3 more"),
+        ("one", "One, and 1 more"),
+    ]
+    assert second.columns[0] == "run"
 
 
-@given(st.lists(st.sampled_from(("One", "Inner", "Two", "Last", "Absent"))))
-def test_folding_loses_nothing(headings):
-    """For any headings, each paragraph is there once, in its order, and each fold is closed."""
-    text = shortened(REPORT, headings, [], "here.json")
-    assert re.findall(r"^\d$", text, re.M) == ["1", "2", "3", "4"]
-    assert text.count("<details>") == text.count("</details>")
-    assert shortened(REPORT, [], ["Absent"], "here.json") == REPORT
-
-
-def test_headings_become_deeper():
-    """Each heading becomes one level deeper; a number sign elsewhere stays."""
-    assert deeper("# A\n\nb # c\n\n## D\n") == "## A\n\nb # c\n\n### D\n"
+def test_tables_that_a_file_cannot_tell_apart_are_an_error():
+    twice = "| a |\n| --- |\n| 1 |\n\ntext\n\n| a |\n| --- |\n| 2 |"
+    with pytest.raises(ValueError, match=r"All: two tables have the headings and columns"):
+        Report.of(REPORT.replace("prose alone", twice))
 
 
 def test_a_headline_has_the_means_of_its_rows():

@@ -51,14 +51,15 @@ def unsupported(text: str) -> list[tuple[int, str]]:
 def stale(text: str, folder: Path) -> list[tuple[int, str]]:
     """Return the line and each figure that no linked page of figures has, in paragraphs with such links.
 
-    A page may have a share instead of a percentage, and the page of the data the sizes of sets. ``folder`` is that of
-    the document.
+    The CSV files of a page belong to it. A page may have a share instead of a percentage, and the page of the data the
+    sizes of sets. ``folder`` is that of the document.
     """
     figures = []
     for line, paragraph in paragraphs(text):
         if pages := PAGE.findall(paragraph):
             paths = [folder / page for page in pages]
-            paths.append(paths[0].with_name("data.md"))
+            paths += [file for path in paths for file in (path.parent / "tables" / path.stem).glob("*.csv")]
+            paths.append((folder / pages[0]).with_name("data.md"))
             there = {_value(number) for path in paths for number in _ANY.findall(path.read_text(encoding="utf-8"))}
             prose = PAGE.sub("]", _CODE.sub("", paragraph))
             for number in FIGURE.findall(prose):
