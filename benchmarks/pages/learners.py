@@ -3,7 +3,8 @@
 from benchmarks.frame.benchmark import Document
 from benchmarks.frame.charts import Plot
 from benchmarks.frame.tables import Row
-from benchmarks.pages.page import Excerpt, Group, Page
+from benchmarks.pages.page import Group, Page
+from benchmarks.pages.report import Excerpt
 
 _LEARNERS = {
     "default": "default",

@@ -4,24 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.frame.charts import Plot
-
-
-@dataclass(frozen=True)
-class Excerpt:
-    """Rows and columns of a report's tables that a page shows as one table.
-
-    Attributes:
-        result: name of the file of the result.
-        headings: pattern of all headings above the table, with ``: `` between them; "" for tables below the title. If
-            several tables match, its group, or else the match, is the first cell of their rows.
-        rows: pattern that is found in the cells of a row, with `` | `` between them.
-        columns: heads of the columns, in their order; all if none are named. Tables without one of them do not count.
-    """
-
-    result: str
-    headings: str = ".*"
-    rows: str = ""
-    columns: Sequence[str] = ()
+from benchmarks.pages.report import Excerpt
 
 
 @dataclass(frozen=True)

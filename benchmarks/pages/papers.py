@@ -10,7 +10,8 @@ from benchmarks.fantope_toy import report as fantope
 from benchmarks.frame.charts import Plot
 from benchmarks.isolet.benchmark import PAPER as ISOLET
 from benchmarks.multi_npp.paper import paper_row
-from benchmarks.pages.page import Excerpt, Group, Page
+from benchmarks.pages.page import Group, Page
+from benchmarks.pages.report import Excerpt
 from benchmarks.wikipedia.report import PUBLISHED as WIKIPEDIA
 
 _MULTI_NPP = {
@@ -410,7 +411,10 @@ PAPERS = Group(
                     ("method", "across, labelled", "across, unseen"),
                 ),
                 Excerpt(
-                    "hashing", "What.*", r"across \| unseen", ("data", "best embeddings", "npp-hash", "kernel npp-hash")
+                    "hashing",
+                    ".*best embeddings",
+                    r"across \| unseen",
+                    ("data", "best embeddings", "npp-hash", "kernel npp-hash"),
                 ),
             ),
         ),
@@ -449,7 +453,7 @@ PAPERS = Group(
             method="MuSL",
             command="crossview train photos --learner musl",
             note="Babenko, Branson and Belongie (ICCV 2009) group classes and learn a metric of weighted bits for each "
-            "group (MuSL). More metrics help as in the paper, but MuSL's groups are no better than those of k-means, "
+            "group (MuSL). More metrics help as in the paper, but MuSL's groups are not better than those of k-means, "
             "and "
             "new classes gain little. The paper's figures are from its text, on other pictures.",
             excerpts=(

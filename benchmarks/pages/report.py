@@ -1,4 +1,4 @@
-"""Reports in Markdown as their parts, and the CSV files of their tables."""
+"""Reports in Markdown as their parts: excerpts of their tables for pages, and CSV files of all of them."""
 
 import csv
 import io
@@ -7,6 +7,8 @@ import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from benchmarks.frame.tables import table
 
 _WIDTH = 50  # of names of files, and of their titles
 
@@ -62,7 +64,7 @@ class Report:
                     texts.append("")
                 else:
                     texts[-1] = f"{texts[-1]}\n\n{block}".strip()
-        for name, count in Counter((*table.headings, table.columns) for table in tables).items():
+        for name, count in Counter((*part.headings, part.columns) for part in tables).items():
             if count > 1:
                 raise ValueError(f"{headings[0]}: two tables have the headings and columns {name}")
         return cls(headings[0], texts[0], tuple(tables), run)
@@ -74,6 +76,43 @@ def _distinct(columns: Sequence[str]) -> tuple[str, ...]:
         f"{columns[place - 1]}, {name}" if columns.count(name) > 1 and place and name != columns[place - 1] else name
         for place, name in enumerate(columns)
     )
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Rows and columns of a report's tables that a page shows as one table.
+
+    Attributes:
+        result: name of the file of the result.
+        headings: pattern of all headings above the table, with ``: `` between them; "" for tables below the title. If
+            several tables match, its group, or else the match, is the first cell of their rows.
+        rows: pattern that is found in the cells of a row, with `` | `` between them.
+        columns: heads of the columns, in their order; all if none are named. Tables without one of them do not count.
+    """
+
+    result: str
+    headings: str = ".*"
+    rows: str = ""
+    columns: Sequence[str] = ()
+
+    def of(self, report: Report) -> list[str]:
+        """Return the heading, the text and the rows of the tables; [] if there are none."""
+        columns, lines, shown = self.columns, [], []
+        for part in report.tables:
+            match = re.fullmatch(self.headings, part.name)
+            if match and set(columns) <= set(part.columns):
+                columns = columns or part.columns
+                places = [part.columns.index(column) for column in columns]
+                rows = [row for row in part.rows if re.search(self.rows, " | ".join(row))]
+                section = match[match.lastindex or 0]
+                lines += [[section, *(row[place] for place in places)] for row in rows]
+                shown += [part] if rows else []
+        if not shown:
+            return []
+        if len(shown) > 1:
+            return [table([["section", *columns], *lines])]
+        heading = f"### {shown[0].name}" if shown[0].name else ""
+        return [heading, shown[0].text, table([columns, *(line[1:] for line in lines)])]
 
 
 @dataclass(frozen=True)
@@ -100,16 +139,16 @@ def sheets(reports: Mapping[str, Report]) -> list[Sheet]:
     """
     groups: dict[tuple[str, ...], list[tuple[str, Table]]] = {}
     for name, report in reports.items():
-        for table in report.tables:
-            groups.setdefault(table.columns, []).append((name, table))
+        for part in report.tables:
+            groups.setdefault(part.columns, []).append((name, part))
     files: dict[str, Sheet] = {}
     for columns, group in groups.items():
-        places = [(name, table.name) for name, table in group]
+        places = [(name, part.name) for name, part in group]
         kept = [place for place in (0, 1) if len({names[place] for names in places}) > 1]
         rows = [
             tuple(re.sub(r"\*\*|`", "", cell) for cell in (*(names[place] for place in kept), *row))
-            for names, (_, table) in zip(places, group, strict=True)
-            for row in table.rows
+            for names, (_, part) in zip(places, group, strict=True)
+            for row in part.rows
         ]
         result, first = group[0]
         heading = first.headings[-1] if first.headings else ""

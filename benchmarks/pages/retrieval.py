@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from benchmarks.frame.benchmark import Document
 from benchmarks.frame.charts import Plot
 from benchmarks.frame.tables import Row, rows_of_trials
-from benchmarks.pages.page import Excerpt, Group, Page
+from benchmarks.pages.page import Group, Page
+from benchmarks.pages.report import Excerpt
 
 _COPIED = {"default": "default space", "kernel cca": "kernel CCA", "npp-hash": "npp-hash (codes)", "raw": "raw views"}
 _DUPLICATES = {

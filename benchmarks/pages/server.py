@@ -1,7 +1,8 @@
 """Pages of the server."""
 
 from benchmarks.frame.charts import Plot
-from benchmarks.pages.page import Excerpt, Group, Page
+from benchmarks.pages.page import Group, Page
+from benchmarks.pages.report import Excerpt
 
 _SERVERS = {
     "crossview": "crossview",

@@ -1,7 +1,8 @@
 """Pages of time, memory and size, in one process."""
 
 from benchmarks.frame.charts import Plot
-from benchmarks.pages.page import Excerpt, Group, Page
+from benchmarks.pages.page import Group, Page
+from benchmarks.pages.report import Excerpt
 from benchmarks.scale.report import curve
 
 _INDEXES = {

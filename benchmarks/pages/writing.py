@@ -1,12 +1,11 @@
 """The text of the pages of the benchmarks, of their index, and of the table in ``README.md``."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 from benchmarks.frame.benchmark import Document
 from benchmarks.frame.tables import table
 from benchmarks.pages import GROUPS, PAGES, README
-from benchmarks.pages.page import Excerpt, Page
+from benchmarks.pages.page import Page
 from benchmarks.pages.report import Report, Sheet, sheets
 from benchmarks.registry import benchmark
 from benchmarks.sets.sources import page as data_page
@@ -32,10 +31,9 @@ Each result in `benchmarks/results` has a digest of the code that made it. It co
 all modules of crossview that it imports, but not comments, types of arguments and names of local variables.
 `python -m benchmarks figures --check` names the results that are older than their code. Their figures need not have
 changed. The code of these results is unknown:"""
-_REPEATED = """Three results of lost commits were measured again with the same seeds: `multi-npp-printed-corel1k`,
-`multi-npp-printed-merged20` and `qwise-speed`. Of the 3,354 figures of each of the first two, 98 % differ by less than
-their standard deviation over three splits. The objectives of the last differ by at most 0.004 %; its times were not
-measured again."""
+_REPEATED = """Three results of lost commits were measured again with the same seeds. `multi-npp-printed-corel1k` and
+`multi-npp-printed-merged20` replace the earlier ones: 98 % of their 3,354 figures each differ by less than the standard
+deviation over three splits. The objectives of `qwise-speed` differ by at most 0.004 %; its times stay."""
 _MEASURES = """## Measures
 
 - **Unseen and trained**: *unseen* items were held out, so that no learner has seen them. *Trained* items are those that
@@ -164,31 +162,8 @@ def _answer(page: Page, documents: Documents) -> str:
 
 def _section(page: Page, name: str, report: Report) -> str:
     """Return the title of a report, its first paragraphs, and the excerpts of its tables; "" of none."""
-    parts = [part for excerpt in page.excerpts if excerpt.result == name for part in _excerpt(excerpt, report)]
+    parts = [part for excerpt in page.excerpts if excerpt.result == name for part in excerpt.of(report)]
     return "\n\n".join(filter(None, [f"## {report.title}", report.about, *parts])) if parts else ""
-
-
-def _excerpt(excerpt: Excerpt, report: Report) -> list[str]:
-    """Return an excerpt as a table, with the heading and the text above it; [] if no row is shown.
-
-    Rows of several tables have a first column, the heading of their table.
-    """
-    columns, lines, shown = excerpt.columns, [], []
-    for part in report.tables:
-        match = re.fullmatch(excerpt.headings, part.name)
-        if match and set(columns) <= set(part.columns):
-            columns = columns or part.columns
-            places = [part.columns.index(column) for column in columns]
-            rows = [row for row in part.rows if re.search(excerpt.rows, " | ".join(row))]
-            section = match[match.lastindex or 0]
-            lines += [[section, *(row[place] for place in places)] for row in rows]
-            shown += [part] if rows else []
-    if not shown:
-        return []
-    if len(shown) > 1:
-        return [table([["section", *columns], *lines])]
-    heading = f"### {shown[0].name}" if shown[0].name else ""
-    return [heading, shown[0].text, table([columns, *(line[1:] for line in lines)])]
 
 
 def _line(page: Page, sheet: Sheet) -> str:
