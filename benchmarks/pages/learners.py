@@ -96,8 +96,8 @@ LEARNERS = Group(
                     log="x",
                 ),
             ),
-            note="Defaults were chosen on the development sets, and nothing on the report sets, whose earlier figures were known. "
-            "Tuned rivals choose their settings by cross-validation on each set.",
+            note="Defaults were chosen on the development sets, and nothing on the report sets, whose earlier "
+            "figures were known. Tuned rivals choose their settings by cross-validation on each set.",
             excerpts=(
                 Excerpt(
                     "information",
