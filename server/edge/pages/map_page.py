@@ -23,7 +23,10 @@ async def show(visit: Visit) -> Answer:
         ("ListMaps", maps_pb2.ListMapsRequest(parent=visit.collection)),
         ("ListAttributes", collections_pb2.ListAttributesRequest(parent=visit.collection)),
     )
-    job = await work_of(visit, visit.query.text("job"), maps_pb2.Map) if visit.query.text("job") else None
+    name = visit.query.text("job")
+    job = await work_of(visit, name, maps_pb2.Map) if name else None
+    if name and job is None:
+        raise PageError(404, f"no job {name!r}: the server keeps ended jobs for 7 days", Code.NOT_FOUND)
     number, field = visit.query.number("id", 0, 0, 2**31 - 1), visit.query.text("field", "label")
     chosen = next((map_ for map_ in listed.maps if number in (0, map_.id)), None)  # the newest is the first
     if number and chosen is None:

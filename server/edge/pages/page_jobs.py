@@ -88,9 +88,9 @@ async def show_import(visit: Visit) -> Answer:
 
 
 async def cancel(visit: Visit) -> Answer:
-    """Cancel the jobs ``id``, and return to the page ``back``."""
+    """Cancel the jobs ``id``, the last first, and return to the page ``back``."""
     form = await visit.form()
-    for job in form.texts("id"):
+    for job in reversed(form.texts("id")):
         try:
             await visit.call("CancelOperation", operations_pb2.CancelOperationRequest(name=f"operations/{job}"))
         except PageError as error:
