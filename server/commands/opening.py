@@ -5,6 +5,7 @@ import re
 import sys
 import unicodedata
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
@@ -12,6 +13,7 @@ from urllib.parse import quote
 import typer
 
 from crossview.engine.collections.home import Home
+from crossview.engine.values.errors import CrossviewError
 from crossview.server.commands.common import fail
 from crossview.server.commands.connection_options import HomeOption
 from crossview.server.commands.import_report import show_report
@@ -92,12 +94,13 @@ def _following(home: Home, folder: Path) -> "Collection":
     name = re.sub(r"[^a-z0-9_]+", "-", folded).strip("-_")[:_LETTERS] or "pictures"
     names = home.names()
     for known in sorted(names, key=lambda known: known != name):
-        collection = home.open(known)
-        with collection.opened.read() as tx:
-            roots = tx.roots.aliases()
-        if readable(folder) in roots or (known == name and not roots and not collection.items.count()):
-            return collection
-        collection.close()
+        with suppress(CrossviewError):  # a damaged collection, or one that was just deleted, does not follow the folder
+            collection = home.open(known)
+            with collection.opened.read() as tx:
+                roots = tx.roots.aliases()
+            if readable(folder) in roots or (known == name and not roots and not collection.items.count()):
+                return collection
+            collection.close()
     collection = home.create(free_alias(name, (*names, *home.aliases())))
     say(f"created {collection.name} with views {', '.join(view.name for view in collection.views())}")
     return collection

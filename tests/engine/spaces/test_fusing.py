@@ -15,8 +15,8 @@ from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
 from crossview.engine.spaces import teaching
 from crossview.engine.spaces.columns import Evidence, best_first, mean_scores, reciprocal_ranks
-from crossview.engine.spaces.fusing import Similarity, random_pairs
 from crossview.engine.spaces.queries import query_probes
+from crossview.engine.spaces.random_pairs import Similarity, random_pairs
 from crossview.engine.spaces.search import searched_targets
 from crossview.engine.spaces.target import Target
 from crossview.engine.spaces.version import MOST_VALUES, Remembered
