@@ -5,12 +5,13 @@ time.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast, overload
 
 from crossview.engine.catalog.catalog import Transaction
-from crossview.engine.catalog.description import check_space_name, collection_info
+from crossview.engine.catalog.description import RAW, check_space_name, collection_info
 from crossview.engine.catalog.folder import CollectionFolder
 from crossview.engine.collections.items import Items
 from crossview.engine.collections.maps import Maps
@@ -204,7 +205,7 @@ class Collection:
     def _continued(self, request: SearchRequest, answer: Callable[[SearchRequest], T]) -> T:
         """Return the answer to a request, with the judgements of its feedback if it names one."""
         if not request.feedback:
-            return answer(request)
+            return _by_words(request, answer)
         try:
             return answer(self.feedback.continued(request))
         except NotFoundError:  # another call may just have deleted a judged item
@@ -269,11 +270,13 @@ class Collection:
         from crossview.engine.spaces.search import searched_targets
 
         check_explained(request)
-        return self._opened.versions().answered(
-            request.search.space,
-            searched_targets(request.search),
-            lambda state: explain(state, request),
-        )
+
+        def explained(search: SearchRequest) -> list[Explanation]:
+            return self._opened.versions().answered(
+                search.space, searched_targets(search), lambda state: explain(state, replace(request, search=search))
+            )
+
+        return _by_words(request.search, explained)
 
     def suggest(self, request: SuggestRequest) -> Suggestions:
         """Return labels for every query, by vote of the nearest labelled items; nothing is written.
@@ -404,3 +407,16 @@ class Collection:
         from crossview.engine.findings.questions.feedback import Feedback
 
         return Feedback(self._opened.writable)
+
+
+def _by_words(request: SearchRequest, answer: Callable[[SearchRequest], T]) -> T:
+    """Return the answer to a request, or that of ``raw`` if no view of the active space takes its words."""
+    from crossview.engine.spaces.queries import NoViewError
+
+    try:
+        return answer(request)
+    except NoViewError:
+        if not request.space and any(query.text is not None for query in request.queries):
+            with suppress(NoViewError):
+                return answer(replace(request, space=RAW))
+        raise

@@ -76,6 +76,10 @@ class DescribedQuery(Query):
     """The row of each view that describes the picture, (d,)."""
 
 
+class NoViewError(InvalidInputError):
+    """No view of a space accepts the kind of a query."""
+
+
 def views_of(version: Version, space: Space, query: Query, names: Sequence[str]) -> dict[str, Sequence[str]]:
     """Return the views of a space by which a query can ask: its own, or all that accept its picture or its text.
 
@@ -98,7 +102,7 @@ def views_of(version: Version, space: Space, query: Query, names: Sequence[str])
         what = {"image": "a picture", "text": "a text"}[kind]
         no_texts = kind == "text" and not any("text" in inputs_of(view) for view in version.views)
         remedy = (": ", ADD_TEXTS) if no_texts else ()
-        raise InvalidInputError(f"no view of space {space.name!r} accepts a query by {what}", *remedy)
+        raise NoViewError(f"no view of space {space.name!r} accepts a query by {what}", *remedy)
     return dict.fromkeys(views, names) if space.cross_view or not searched else searched
 
 

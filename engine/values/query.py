@@ -78,7 +78,8 @@ class SearchRequest(StrategyOptions):
     k: int = 10
     """Number of hits in each list. It has fewer if fewer items fulfil the filter and the limits."""
     space: str = ""
-    """The space to search [default: "", the active space]. Every collection has ``raw``, the views themselves."""
+    """The space to search [default: "", the active space, or ``raw`` for words that no view of the active one takes].
+    Every collection has ``raw``, the views themselves."""
     filter: AnyFilter = AnyFilter()
     """The condition that hits fulfil; a caller can also give it as text. Bounds of scores can stand in it, or beside it
     as ``at_least`` and ``at_most``, and the minimum match as ``match >= .6`` or as ``min_match``."""

@@ -50,17 +50,15 @@ def short(name: str) -> str:
 
 
 def choices(info: Any, setting: Setting, has_text: bool) -> Choices:
-    """Return what a setting of a collection can choose from; words choose a space with a view for texts."""
+    """Return what a setting can choose from; words choose ``raw`` if the active space cannot take them."""
     by_name = {short(space.name): space for space in info.spaces}
     texts = {view.name for view in info.views if "text" in view.inputs}
     wanted = setting.space or info.active_space or "raw"
     if wanted not in by_name:
         raise PageError(404, f"no space {wanted!r}; there is: {', '.join(by_name)}")
     by_words = False
-    if has_text and not setting.space and not texts & set(by_name[wanted].views):
-        fitting = [name for name, space in by_name.items() if texts & set(space.views) and name != "raw"]
-        if fitting or texts & set(by_name["raw"].views):
-            wanted, by_words = (fitting or ["raw"])[0], True
+    if has_text and not setting.space and not texts & set(by_name[wanted].views) and texts & set(by_name["raw"].views):
+        wanted, by_words = "raw", True
     space = by_name[wanted]
     return Choices(space, tuple(by_name), tuple(space.views), tuple(space.targets), by_words)
 

@@ -669,7 +669,7 @@ COMMENTS: dict[str, str] = {
     "crossview.v1.SearchRequest.queries": "At least one, unless there is `feedback`.",
     "crossview.v1.SearchRequest.recall": "Share of the nearest items that the search finds in an approximate index, above 0; 1: all of them. 0: the share that the index promises.",
     "crossview.v1.SearchRequest.sort_by": "An axis such as \"natural\": every list has the order of these scores, the greatest first; with \"-natural\", the least first. A query without an input then lists the first k of all items. With queries, also \"label\" or an attribute of the items; hits without a value come last.",
-    "crossview.v1.SearchRequest.space": "Short name of the space; empty: the active one; \"raw\": the views themselves.",
+    "crossview.v1.SearchRequest.space": "Short name of the space; empty: the active one, or \"raw\" for words that no view of the active one takes; \"raw\": the views themselves.",
     "crossview.v1.SearchRequest.targets": "Empty: every target that the query's view can search. If only one target has a notion of similarity, such as \"color:head\", the name of the notion is enough.",
     "crossview.v1.SearchRequest.weights": "Weights of notions of similarity, instead of targets: each query gets one list, by the distance sqrt(sum of weight * distance^2) over these notions, exact over all items. Its target, and that of its hits, is \"head=2,wing=1\".",
     "crossview.v1.SearchRequest.with_examples": "With `combine`: whether the items of the examples can be hits.",

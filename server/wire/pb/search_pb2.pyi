@@ -318,7 +318,9 @@ class SearchRequest(_message.Message):
     parent: _builtins.str
     """Resource name."""
     space: _builtins.str
-    """Short name of the space; empty: the active one; "raw": the views themselves."""
+    """Short name of the space; empty: the active one, or "raw" for words that no view of the active one takes; "raw": the
+    views themselves.
+    """
     k: _builtins.int
     """Hits in each list, at least 1; unset: 10."""
     merge: _builtins.bool
