@@ -126,15 +126,17 @@ def searched_targets(request: SearchRequest) -> TargetsOf:
     scan = SCANS[type(request.strategy)]
 
     def targets(version: Version, space: Space) -> list[Target]:
-        asked = list[Query]()
-        searched = dict[Target, None]()
+        asked = list[tuple[Query, Sequence[str]]]()
         for query in request.queries:
-            for view, names in views_of(version, space, query, request.strategy.names).items():
-                asked.append(replace(query, view=view))
-                searched |= dict.fromkeys(space.targets_for(view, names))
+            views = views_of(version, space, query, request.strategy.names)
+            asked += [(replace(query, view=view), names) for view, names in views.items()]
         scan.check_space(space)
-        no_targets(asked)(version, space)
-        return [*searched, *scan.hidden_targets(space, asked)]
+        queries = [query for query, _ in asked]
+        no_targets(queries)(version, space)
+        searched = dict[Target, None]()
+        for query, names in asked:
+            searched |= dict.fromkeys(space.targets_for(query.view, names))
+        return [*searched, *scan.hidden_targets(space, queries)]
 
     return targets
 

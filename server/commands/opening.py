@@ -44,7 +44,7 @@ def open_(
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Whether to open a browser.")] = True,
     home: HomeOption = None,
 ) -> None:
-    """Open the page of a collection, or of a folder of pictures, in a browser.
+    """Open the page of a collection or of a folder in a browser.
 
     If no server with pages runs on this home, the command starts one that only this machine can reach, and serves until
     Ctrl-C. A folder becomes a collection of the same name, or continues the one that follows it already: the page shows

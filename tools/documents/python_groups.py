@@ -51,14 +51,14 @@ GROUPS = (
         "items",
         "Items",
         "Values that describe items, and the reports of indexing.",
-        "Item NewItem ItemUpdate Picture DeletedPicture IndexOptions ImportReport Failure ValueCount ViewInfo",
+        "Item NewItem ItemUpdate Picture DeletedPicture IndexOptions ImportReport Failure ValueCount ViewInfo ForeignData",
     ),
     _group(
         "search",
         "Search",
         "Queries, requests, the strategies of a search, and hits.",
         "Query SearchRequest OneQuery RequestOptions Hit HitList HitLists Nearest Moved Weighted Combined Listed "
-        "Filter field Embedding ItemEmbeddings ItemNeighbors",
+        "Filter field Embedding ItemEmbeddings ItemNeighbors MapRequest",
     ),
     _group(
         "explanations",
@@ -77,7 +77,7 @@ GROUPS = (
         "training",
         "Training",
         "All options of a training, and the facts of the space that it learns.",
-        "Recipe Grouping Pair Tune SpaceInfo Tuning TrainingCost",
+        "Recipe Grouping Pair Tune SpaceInfo Tuning TrainingCost read_taxonomy",
     ),
     _group(
         "evaluation",
@@ -98,6 +98,12 @@ GROUPS = (
         "Important changes between pictures of one page or scene, and copies of photographs.",
         "ChangesRequest Changes Change LearnedImportance PairLabel DuplicatesRequest Duplicates DuplicateGroup "
         "DuplicatePicture PairJudgement",
+    ),
+    _group(
+        "publishing",
+        "Publishing",
+        "Items in an engine, what was learned in a bundle, and the collections that answer from both.",
+        "publish PublishRequest PublishedCollection Milvus engine_address ObjectStorage",
     ),
     _group(
         "learners",
