@@ -55,7 +55,8 @@ MAY_IMPORT = {
     "server.commands": engine(*ENGINE)
     | {f"server.{name}" for name in ("wire", "client", "core", "edge")}
     | {"features"},
-    "crossview": engine("learners", "values", "collections") | {"server.wire", "server.client", "features"},
+    "crossview": engine("learners", "values", "collections", "catalog", "publishing")
+    | {"server.wire", "server.client", "features"},
     "benchmarks": engine(*ENGINE) | {"server.commands", "features", "index", "crossview"},
     "tools": engine("learners", "values", "training")
     | {"server.wire", "server.core", "server.edge", "server.commands", "crossview"},

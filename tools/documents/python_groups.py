@@ -51,7 +51,8 @@ GROUPS = (
         "items",
         "Items",
         "Values that describe items, and the reports of indexing.",
-        "Item NewItem ItemUpdate Picture DeletedPicture IndexOptions ImportReport Failure ValueCount ViewInfo ForeignData",
+        "Item NewItem ItemUpdate Picture DeletedPicture IndexOptions ImportReport Failure ValueCount ViewInfo "
+        "ForeignData",
     ),
     _group(
         "search",
