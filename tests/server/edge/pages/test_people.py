@@ -62,7 +62,7 @@ def test_an_item_that_another_person_deletes_is_gone_with_a_word(browser: Any, o
         assert "no item" in ben.locator("[role=alert]").first.text_content()
         ben.go_back()
         ben.click(f'.tile[data-key="{OTHER}"] .hit')
-        ben.wait_for_selector(".list:nth-child(2)")
+        ben.wait_for_selector(".list h2:has-text('Nearest first')")
         context.close()
 
 
