@@ -21,7 +21,7 @@ BEYOND = (
 )
 COMPARED = (
     "At 50 dimensions, or a method's own. In brackets the difference to the best baseline of the column, trial by "
-    "trial, ± its standard error."
+    "trial, ± its standard error. Best baselines: {best}."
 )
 PRINTED = (
     "As printed: the settings of the paper's section 4 and Algorithm 2, chosen by nobody: frequencies, not centred or "
@@ -254,7 +254,11 @@ def _compared(document: Document, pairs: Sequence[tuple[str, str]], database: st
         for name, rows in by_method.items()
         if set(rows) >= set(figures)
     ]
-    return f"{COMPARED}\n\n{table(lines)}"
+    baselines = {figure: row["baseline"] for rows in by_method.values() for figure, row in rows.items()}
+    best = "; ".join(
+        f"{title}: {baselines[figure]}" for figure, title in zip(figures, titles, strict=True) if figure in baselines
+    )
+    return f"{COMPARED.format(best=best)}\n\n{table(lines)}"
 
 
 _TITLES = {"accuracy": "5-NN", "map": "mAP"}

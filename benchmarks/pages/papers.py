@@ -117,10 +117,9 @@ PAPERS = Group(
             method="Multi-NPP",
             command="crossview train photos --learner multi-npp",
             note="Quadrianto and Lampert (ICML 2011) learn a linear map for each view such that items that are "
-            "similar become neighbours in every combination of views. The paper measures the share of queries whose "
-            "class the majority of their nearest items of the other view has (k-NN accuracy). Its own photographs are "
-            "not available, so compare the order of the methods with the paper, not the level. *As printed* is the "
-            "algorithm with every detail of the paper.",
+            "similar become neighbours in every combination of views. The paper's photographs are not available, "
+            "so compare the order of the methods with the paper, not the level. *As printed* is the algorithm with "
+            "every detail of the paper.",
             excerpts=(
                 Excerpt(
                     "multi-npp",

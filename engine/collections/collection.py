@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from crossview.engine.values.changes import Changes, ChangesRequest
 
 T = TypeVar("T")
+R = TypeVar("R", SearchRequest, SuggestRequest)
 
 
 class Collection:
@@ -207,9 +208,9 @@ class Collection:
         if not request.feedback:
             return _by_words(request, answer)
         try:
-            return answer(self.feedback.continued(request))
+            return _by_words(self.feedback.continued(request), answer)
         except NotFoundError:  # another call may just have deleted a judged item
-            return answer(self.feedback.continued(request))
+            return _by_words(self.feedback.continued(request), answer)
 
     def _searched(self, request: SearchRequest) -> list[HitList]:
         from crossview.engine.spaces.search import answer, check_search, searched_targets
@@ -287,9 +288,13 @@ class Collection:
         from crossview.engine.spaces.suggestion import check_request, suggest
 
         check_request(request)
-        return self._opened.versions().answered(
-            request.space, searched_targets(request.search), lambda state: suggest(state, request)
-        )
+
+        def suggested(asked: SuggestRequest) -> Suggestions:
+            return self._opened.versions().answered(
+                asked.space, searched_targets(asked.search), lambda state: suggest(state, asked)
+            )
+
+        return _by_words(request, suggested)
 
     def same(self, request: SameRequest) -> list[Verdict | Failure]:
         """Return whether the two queries of each pair are the same, by the threshold of the generation in use.
@@ -409,7 +414,7 @@ class Collection:
         return Feedback(self._opened.writable)
 
 
-def _by_words(request: SearchRequest, answer: Callable[[SearchRequest], T]) -> T:
+def _by_words(request: R, answer: Callable[[R], T]) -> T:
     """Return the answer to a request, or that of ``raw`` if no view of the active space takes its words."""
     from crossview.engine.spaces.queries import NoViewError
 

@@ -9,7 +9,7 @@ from crossview.engine.catalog.description import check_space_name, find_space_in
 from crossview.engine.collections.opened import Opened
 from crossview.engine.runtime.progress import Progress
 from crossview.engine.spaces.loaded import stored_space
-from crossview.engine.values.errors import CrossviewError, InvalidInputError, NotReadyError
+from crossview.engine.values.errors import CrossviewError, InvalidInputError, NotReadyError, warn_of
 from crossview.engine.values.index_choice import AUTO, RECALL, VECTORS, checked_choice
 from crossview.engine.values.info import SpaceInfo, Threshold
 from crossview.engine.values.item import one_or_several
@@ -129,8 +129,8 @@ class Spaces:
         """Learn the distance up to which two items are the same, and store it with the generation in use.
 
         With ``refit``, the distances come from spaces that learned without the items, fold by fold. Without a view,
-        each view of the space gets a threshold, and the returned one makes the fewest errors; views whose items form
-        no pairs are left out.
+        each view of the space gets a threshold, and the returned one makes the fewest errors; a warning names the
+        views that get none.
 
         Raises InvalidInputError (pairs of only one kind), NotFoundError (an item, a space), NotReadyError (no pairs and
         no labels), BusyError, StorageError.
@@ -154,13 +154,17 @@ class Spaces:
         from crossview.engine.spaces.thresholds import errors_of
 
         thresholds, errors = list[Threshold](), list[CrossviewError]()
-        for view in self.get(request.space).views:
+        with self._opened.read() as tx:
+            views = self._opened.loaded.get(tx, request.space).views
+        for view in views:
             try:
                 thresholds.append(self.calibrate(replace(request, view=view), progress=progress))
             except (InvalidInputError, NotReadyError) as error:
                 errors.append(error)
         if not thresholds:
             raise errors[0]
+        if lacking := sorted({*views} - {threshold.view for threshold in thresholds}):
+            warn_of(f"no threshold for view {', '.join(lacking)}: calibrate it alone to see why")
         return min(thresholds, key=errors_of)
 
     def delete(self, space: str, generation: int | None = None) -> None:

@@ -148,11 +148,9 @@ class RandomPairs:
         similarity, best = Similarity.among(scores), np.full(len(means), -np.inf)
         np.maximum.at(best, rows, scores)
         best = best[np.isfinite(best)]
-        return (
-            similarity
-            if len(best) < _FEWEST
-            else replace(similarity, least=float(np.quantile(similarity.of(best), _ODD)))
-        )
+        if len(best) < _FEWEST:
+            return similarity
+        return replace(similarity, least=float(np.quantile(similarity.of(best), _ODD)))
 
 
 def random_pairs(evidence: Evidence, crossings: Sequence[Crossing]) -> RandomPairs:
@@ -248,8 +246,10 @@ def words_fit(state: SearchState, column: Column, ids: Ids) -> bool:
     """
     view, target = column.crossing
     parts = state.version.joined_view(view).parts
+    if not column.is_foreign or len(parts) > 1 or not len(ids):
+        return True
     extractor = state.version.loaded.extractor(parts[0])
-    if not (column.is_foreign and len(parts) == 1 and isinstance(extractor, Conse) and len(ids)):
+    if not isinstance(extractor, Conse):
         return True
     place = "names", state.space.name, state.indexed.identity, view, target
     names = state.version.remembered.value(

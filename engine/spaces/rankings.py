@@ -50,6 +50,11 @@ class Ranking(NamedTuple):
     is_doubtful: bool = False
     """Whether even the first hit resembles the query no more than chance would have it."""
 
+    def judged(self) -> "Ranking":
+        """Return the whole list, doubtful also if no hit has a match of at least one half; pages keep its doubt."""
+        unlikely = self.matches is not None and len(self.ids) > 0 and bool((self.matches < UNLIKELY).all())
+        return self._replace(is_doubtful=True) if unlikely else self
+
     def take(self, which: Any) -> "Ranking":
         """Return some of the hits; ``which`` is a mask, places or a slice."""
         names = "ids", "distances", "at", "matches", "similarities", "near", "scores"
@@ -154,7 +159,6 @@ def read_hits(
                 rate = threshold.base_rate if probable.base_rate is None else probable.base_rate
                 of_hit = of_hit | {"probability": threshold.probability(distance, rate), "base_rate": rate}
             hits.append(item.hit(distance, target, **of_hit))
-        unlikely = ranking.matches is not None and count > 0 and bool((ranking.matches < UNLIKELY).all())
-        known, doubtful = words.get(ranking.query, ranking.words), ranking.is_doubtful or unlikely
-        lists.append(HitList(ranking.query, ranking.name, tuple(hits), known, is_doubtful=doubtful))
+        known = words.get(ranking.query, ranking.words)
+        lists.append(HitList(ranking.query, ranking.name, tuple(hits), known, is_doubtful=ranking.is_doubtful))
     return lists

@@ -179,7 +179,8 @@ class SearchPlan:
         if request.diversity:
             searched = searched_targets(request)(state.version, state.space)
             targets = [target for target in searched if not target.hidden]
-        return arranged(state, request, targets, partial(self.scan.rankings, request.queries))
+        rankings = arranged(state, request, targets, partial(self.scan.rankings, request.queries))
+        return [ranking.judged() for ranking in rankings]
 
     def hit_lists(self, rankings: Sequence[Ranking]) -> list[HitList]:
         """Return rankings as lists of hits; raises the errors of ``read_hits``."""

@@ -262,12 +262,14 @@ def checked_pairs(request: SameRequest) -> TargetsOf:
 
 
 def _in_views(version: Version, space: Space, request: SameRequest) -> SameRequest:
-    """Return a request whose pairs without views are of the threshold that makes the fewest errors.
+    """Return a request whose pairs have views: by default those of the threshold that makes the fewest errors.
 
-    Raises NotReadyError if no view has a threshold.
+    Raises InvalidInputError if only some queries have a view, NotReadyError if no view has a threshold.
     """
     if all(query.view for query in request.queries):
         return request
+    if any(query.view for query in request.queries):
+        raise InvalidInputError("give every query of the pairs a view, or none of them")
     known = [
         threshold
         for view in space.views
@@ -278,11 +280,7 @@ def _in_views(version: Version, space: Space, request: SameRequest) -> SameReque
         version.threshold(space, space.views[0], request.target or str(target_of(space, space.views[0], "")))
     best = min(known, key=errors_of)
     second = space.target(best.view, best.target).view
-
-    def in_view(query: Query, view: str) -> Query:
-        return query if query.view else replace(query, view=view)
-
-    pairs = [(in_view(first, best.view), in_view(last, second)) for first, last in request.pairs]
+    pairs = [(replace(first, view=best.view), replace(last, view=second)) for first, last in request.pairs]
     return replace(request, pairs=pairs, target=request.target or best.target)
 
 

@@ -7,7 +7,7 @@ import unicodedata
 import webbrowser
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from urllib.parse import quote
 
 import typer
@@ -22,9 +22,6 @@ from crossview.server.commands.progress_bar import progress_bar
 from crossview.server.commands.serve import run_server
 from crossview.server.core.succession import pages_of
 from crossview.server.wire.settings import ServerSettings
-
-if TYPE_CHECKING:
-    from crossview.engine.collections.collection import Collection
 
 _JOBS = 2
 """Number of jobs at once: a map or a training does not wait until all pictures of the folder are described."""
@@ -58,8 +55,7 @@ def open_(
     opened = Home(home)
     folder = None if name is None else _folder(opened, name)
     if folder is not None:
-        with _following(opened, folder) as collection:
-            name = collection.name
+        name = _following(opened, folder)
     elif name is not None:
         opened.open(name).close()
     path = "/" if name is None else f"/c/{quote(name)}"
@@ -85,8 +81,8 @@ def _folder(home: Home, name: str) -> Path | None:
     return path if path.is_dir() else None
 
 
-def _following(home: Home, folder: Path) -> "Collection":
-    """Open the collection that follows a folder, or an empty one with its name; create one if there is none."""
+def _following(home: Home, folder: Path) -> str:
+    """Return the collection that follows a folder, or an empty one with its name; create one if there is none."""
     from crossview.engine.catalog.ingest.walk import readable
     from crossview.engine.catalog.roots import free_alias
 
@@ -94,16 +90,15 @@ def _following(home: Home, folder: Path) -> "Collection":
     name = re.sub(r"[^a-z0-9_]+", "-", folded).strip("-_")[:_LETTERS] or "pictures"
     names = home.names()
     for known in sorted(names, key=lambda known: known != name):
-        with suppress(CrossviewError):  # a damaged collection, or one that was just deleted, does not follow the folder
-            collection = home.open(known)
+        # a damaged collection, or one that was just deleted, does not follow the folder
+        with suppress(CrossviewError), home.open(known) as collection:
             with collection.opened.read() as tx:
                 roots = tx.roots.aliases()
             if readable(folder) in roots or (known == name and not roots and not collection.items.count()):
-                return collection
-            collection.close()
-    collection = home.create(free_alias(name, (*names, *home.aliases())))
-    say(f"created {collection.name} with views {', '.join(view.name for view in collection.views())}")
-    return collection
+                return known
+    with home.create(free_alias(name, (*names, *home.aliases()))) as collection:
+        say(f"created {collection.name} with views {', '.join(view.name for view in collection.views())}")
+        return collection.name
 
 
 def _show(address: str, browser: bool) -> None:

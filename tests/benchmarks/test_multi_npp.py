@@ -195,7 +195,9 @@ def test_report_shows_ours_and_the_papers(lean, tmp_path):
     assert all(f"## Table {number}." in text for number in range(1, 6))
     assert "(30.0)" in text
     assert re.search(r"\| multi-npp as printed \| 50 \|[^|]* \(34.0\) \|", text)
-    across = text.split("## Within")[0]
+    across, within = text.split("## Within")[0], text.split("## Within")[1].split("##")[0]
+    assert "color → sift, mAP: kernel semantic ridge" in across
+    assert "sift → sift, 5-NN: original" in within
     assert "| kernel multi-npp |" in across
     assert "## mAP, among unseen items" in text
     earlier = [

@@ -6,7 +6,7 @@ from typing import Any
 from google.longrunning import operations_pb2
 from google.protobuf.message import Message
 
-from crossview.server.edge.pages.answer import Answer
+from crossview.server.edge.pages.answer import Answer, local
 from crossview.server.edge.pages.page_calls import PageError, for_people
 from crossview.server.edge.pages.search_requests import short
 from crossview.server.edge.pages.site import Page
@@ -84,7 +84,9 @@ async def show_import(visit: Visit) -> Answer:
     """Return the progress of the job that adds pictures, as a part of a page."""
     info = await visit.call("GetCollection", collections_pb2.GetCollectionRequest(name=visit.collection))
     adding = await import_of(visit, info.items)
-    return visit.page("adding.html", title="Pictures to come", adding=adding, info=info, back=visit.query.text("back"))
+    return visit.page(
+        "adding.html", title="Pictures to come", adding=adding, info=info, back=local(visit.query.text("back"))
+    )
 
 
 async def cancel(visit: Visit) -> Answer:

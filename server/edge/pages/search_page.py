@@ -39,8 +39,6 @@ class Listing:
     """The sentence about the comparison behind a fused list."""
     is_doubtful: bool = False
     """Whether nothing may fit the query."""
-    by_words: bool = False
-    """Whether words ask."""
 
 
 async def show(visit: Visit) -> Answer:
@@ -123,7 +121,6 @@ async def _listing(visit: Visit, search: Search) -> Listing:
         listing.unknown += tuple(result.words.unknown)
         listing.comparison = comparison(result.target, bool(search.request.fuse))
         listing.is_doubtful = result.is_doubtful
-        listing.by_words = bool(search.request.queries[result.query].text)
     listing.next = _next(search, len(listing.hits))
     return listing
 

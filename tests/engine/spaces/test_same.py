@@ -9,7 +9,7 @@ from crossview.engine.collections.collection import Collection
 from crossview.engine.collections.home import Home
 from crossview.engine.learners.frame.comparisons import Comparisons
 from crossview.engine.values.comparisons import ItemComparisons
-from crossview.engine.values.errors import InvalidInputError, NotFoundError, NotReadyError
+from crossview.engine.values.errors import InputWarning, InvalidInputError, NotFoundError, NotReadyError
 from crossview.engine.values.evaluation import EvaluationRequest
 from crossview.engine.values.item import ItemUpdate, NewItem
 from crossview.engine.values.query import CalibrationRequest, Query, SameRequest, SearchRequest
@@ -350,9 +350,14 @@ def test_without_a_view_the_threshold_with_the_fewest_errors_decides(made: Colle
     pair = [(Query(key="0/00"), Query(key="1/00"))]
     with pytest.raises(NotReadyError, match="has no threshold"):
         made.same(SameRequest(pair, space="raw"))
-    best = made.spaces.calibrate(CalibrationRequest(space="raw"))
+    with pytest.warns(InputWarning, match="no threshold for view c: calibrate it alone"):
+        best = made.spaces.calibrate(CalibrationRequest(space="raw"))
     by_view = {threshold.view: threshold for threshold in made.spaces.get("raw").thresholds}
     assert by_view.keys() == {"a", "b"}
     assert best.error_rate == min(threshold.error_rate or 0 for threshold in by_view.values())
     (unstated,) = made.same(SameRequest(pair, space="raw"))
     assert unstated == verdict(made, "0/00", "1/00", view=best.view, space="raw")
+    with pytest.warns(InputWarning, match="no threshold for view c"):
+        assert made.spaces.calibrate(CalibrationRequest()).view == best.view
+    with pytest.raises(InvalidInputError, match="give every query of the pairs a view, or none"):
+        made.same(SameRequest([(Query("a", key="0/00"), Query(key="1/00"))], space="raw"))
